@@ -1,0 +1,1 @@
+"""The access graph of one compiled kernel: its memory accesses and everything that decides them, and nothing else."""

@@ -1,0 +1,98 @@
+"""What racefree answers: a status, the scope of a proof, its qualifiers, the races found, the refusals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from racefree.errors import Refusal
+
+
+class Status(str, Enum):
+    """`ok` is a promise; `races` is re-checked; `unsupported` and `vacuous` claim nothing."""
+
+    OK = "ok"
+    RACES = "races"
+    UNSUPPORTED = "unsupported"
+    VACUOUS = "vacuous"
+
+
+class ProofScope(str, Enum):
+    """For which launches a proof holds, strongest first."""
+
+    ANY_PARAMS_ANY_GRID = "any-params-any-grid"
+    THIS_PARAMS_ANY_GRID = "this-params-any-grid"
+    THIS_PARAMS_THIS_GRID = "this-params-this-grid"
+
+
+ASSUMES_TERMINATION = "assumes termination"
+READS_CONTENTS = "reads tensor contents"
+ONE_THREAD_PER_LANE = "assumes one thread per lane"
+
+
+def assumes_no_overflow(bits: int) -> str:
+    """The qualifier for a proof whose integer arithmetic of this width must not wrap."""
+    return f"assumes no i{bits} overflow"
+
+
+SourceLine = tuple[str, int, str]
+"""(file, line, function)"""
+
+
+@dataclass(frozen=True, slots=True)
+class RaceAccess:
+    """One side of a race. `element` counts elements from the data pointer of the launch's `tensor`."""
+
+    op: str
+    write: bool
+    atomic: bool
+    tensor: str
+    source: SourceLine
+    element: int | None
+    lane: tuple[int, ...] = ()
+    iterations: tuple[int, ...] = ()
+    address_bytes: int | None = None
+    element_bytes: int | None = None
+    callers: tuple[SourceLine, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledRaceRecord:
+    """A race of this launch: two unordered accesses that share a byte. `race_type` is "WAW", "RAW" or "WAR"."""
+
+    race_type: str
+    first: RaceAccess
+    second: RaceAccess
+    programs: tuple[tuple[int, int, int], tuple[int, int, int]]
+    reason: str
+    config: dict[str, Any] = field(default_factory=dict)
+    witness: str = "confirmed"
+
+
+@dataclass(frozen=True, slots=True)
+class RaceConfigVerdict:
+    """The verdict on one autotune config (or on the only one)."""
+
+    config: dict[str, Any]
+    status: Status
+    rung: str | None = None
+    scope: ProofScope | None = None
+    qualifiers: tuple[str, ...] = ()
+    refusal: Refusal | None = None
+    grid_fragile: tuple[CompiledRaceRecord, ...] = ()
+    races: tuple[CompiledRaceRecord, ...] = ()
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RaceVerdict:
+    """The verdict on one launch: `races` if any config races, else `unsupported`, else `vacuous`, else `ok`."""
+
+    status: Status
+    scope: ProofScope | None
+    qualifiers: tuple[str, ...]
+    configs: tuple[RaceConfigVerdict, ...]
+    notes: tuple[str, ...] = ()
+    memory_model: str = ""
+    seconds: float = 0.0

@@ -219,7 +219,8 @@ def _sign_extend(c: Context, x: Sequence[Bits]) -> Answer:
     return np.asarray(signed(x[0], c.operand_bits[0])).view(np.uint64), True
 
 
-@rule("arith.extui", "arith.index_castui", "arith.trunci", "arith.bitcast", "tt.bitcast", "tt.ptr_to_int", "tt.int_to_ptr")
+@rule("arith.extui", "arith.index_castui", "arith.trunci", "arith.bitcast")
+@rule("tt.bitcast", "tt.ptr_to_int", "tt.int_to_ptr")
 def _same_pattern(c: Context, x: Sequence[Bits]) -> Answer:
     return x[0].copy(), True
 
@@ -260,8 +261,9 @@ def elementwise(op: Op, operands: Sequence[Lanes]) -> Lanes | None:
     if not all(1 <= bits <= 64 for bits in context.operand_bits + context.result_bits):
         return None
     shape = op.results[0].shape
-    pattern, defined = function(context, [o.bits for o in operands])
-    known = np.logical_and.reduce([np.broadcast_to(o.known, shape) for o in operands]) & defined
+    # NumPy warns when a bare scalar wraps, never when an array does
+    pattern, defined = function(context, [np.atleast_1d(o.bits) for o in operands])
+    known = np.atleast_1d(np.logical_and.reduce([np.broadcast_to(o.known, shape) for o in operands])) & defined
     pattern = np.asarray(pattern) & ones(context.result_bits[0])
     fixed = _absorbing(op)
     if fixed is not None:
@@ -283,7 +285,7 @@ def _select(op: Op, operands: Sequence[Lanes]) -> Lanes:
 
 
 def _made(pattern: Bits, known: Known, operands: Sequence[Lanes], shape: tuple[int, ...]) -> Lanes:
-    known = np.broadcast_to(np.asarray(known, dtype=np.bool_), shape)
+    known = np.asarray(known, dtype=np.bool_).reshape(shape)
     taints = [o.taint for o in operands if o.taint is not None]
     taint = union(taints, shape) if len(taints) == len(operands) else None
     return Lanes(np.where(known, pattern, np.uint64(0)).reshape(shape), known, taint)

@@ -17,9 +17,10 @@ Taint = npt.NDArray[np.object_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lanes:
-    """One value: `bits` is the unsigned pattern at the element's width, 0 where not `known` (undefined counts as unknown).
+    """One value: `bits` is the unsigned pattern at the element's width, 0 where not `known` (undefined is unknown).
 
-    `taint` holds, per element, the set of reads it was computed from as the bits of a Python integer (None when not tracked).
+    `taint` holds, per element, the set of reads it was computed from, as the bits of a Python integer (None when not
+    tracked).
     """
 
     bits: Bits

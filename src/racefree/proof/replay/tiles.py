@@ -1,4 +1,4 @@
-"""Operations that make tiles, move their elements, or read the launch: everything that is not element-wise arithmetic."""
+"""Operations that make tiles, move their elements, or read the launch: what is not element-wise arithmetic."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from racefree.graph.program import Op, Ptr
-from racefree.proof.replay.lanes import Lanes, constant, gathered, ones, signed, union, unknown
+from racefree.proof.replay.lanes import Lanes, constant, gathered, signed, union, unknown
 
 Mover = Callable[[Op, Any], list[Any]]
 MOVERS: dict[str, Mover] = {}
@@ -124,9 +124,9 @@ def advanced(op: Op, operands: Sequence[Lanes]) -> Lanes:
     element = op.operands[0].element
     assert isinstance(element, Ptr)
     bits = getattr(op.operands[1].element, "bits", 64)
-    step = np.asarray(signed(offset.bits, bits)).view(np.uint64) * np.uint64(element.pointee_bytes)
+    step = np.atleast_1d(signed(offset.bits, bits)).view(np.uint64) * np.uint64(element.pointee_bytes)
     known = np.broadcast_to(pointer.known & offset.known, result.shape)
-    pattern = np.where(known, (pointer.bits + step) & ones(64), np.uint64(0)).reshape(result.shape)
+    pattern = np.where(known, pointer.bits + step, np.uint64(0)).reshape(result.shape)
     taint = None
     if pointer.taint is not None and offset.taint is not None:
         taint = union([pointer.taint, offset.taint], result.shape)

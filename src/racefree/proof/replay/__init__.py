@@ -1,0 +1,30 @@
+"""Re-evaluates accesses of a launch with plain integers and no solver."""
+
+from racefree.proof.replay.atomics import left_behind
+from racefree.proof.replay.lanes import Lanes
+from racefree.proof.replay.machine import Event, Fence, Options, Step, Steps, Unreplayable, steps
+from racefree.proof.replay.memory import Memory, launch_memory, pointer_roots, untouched_memory
+from racefree.proof.replay.run import Oracle, SharedBytes, Where, confirm, drive, run_program, shared_bytes
+
+__all__ = [
+    "Event",
+    "Fence",
+    "Lanes",
+    "Memory",
+    "Options",
+    "Oracle",
+    "SharedBytes",
+    "Step",
+    "Steps",
+    "Unreplayable",
+    "Where",
+    "confirm",
+    "drive",
+    "launch_memory",
+    "left_behind",
+    "pointer_roots",
+    "run_program",
+    "shared_bytes",
+    "steps",
+    "untouched_memory",
+]

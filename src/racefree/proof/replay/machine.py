@@ -1,0 +1,395 @@
+"""Runs one program instance with plain integers, one access or barrier at a time; no solver is involved."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import assert_never
+
+import numpy as np
+import numpy.typing as npt
+
+from racefree.access import Kind, Site
+from racefree.errors import RacefreeError
+from racefree.graph.launch import Argument, Descriptor, LaunchFacts, Scalar, Tensor
+from racefree.graph.program import (
+    Access,
+    Assume,
+    Barrier,
+    Data,
+    For,
+    Guard,
+    If,
+    Int,
+    Op,
+    Parameter,
+    Program,
+    Ptr,
+    Statement,
+    Value,
+    While,
+)
+from racefree.proof.replay.arithmetic import elementwise
+from racefree.proof.replay.lanes import (
+    Known,
+    Lanes,
+    Taint,
+    blank,
+    constant,
+    element_bits,
+    gathered,
+    objects,
+    ones,
+    signed_int,
+    union,
+    unknown,
+)
+from racefree.proof.replay.memory import Memory
+from racefree.proof.replay.tiles import advanced, made, moved
+
+Pid = tuple[int, int, int]
+
+
+class Unreplayable(RacefreeError):
+    """Plain evaluation needs a value that is not known here. Record the contents it names, or shrink the launch."""
+
+    def __init__(self, reason: str, site: Site | None = None) -> None:
+        self.reason = reason
+        self.site = site
+        super().__init__(reason)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Event:
+    """One execution of an access, at the moment before it happens.
+
+    `iterations` counts, from 0, the iterations of the enclosing loops, outermost first; `epoch` counts the barriers with
+    both global bits this instance has passed; `order` the accesses and barriers before this one. `addresses` are byte
+    addresses (meaningful where `active`). `operands` are the values it writes. `complete` is false when lanes with an
+    unknown address or mask were left out (only where the caller allowed it).
+    With tracking, element i of `depends` is the set of reads that the address, mask and written value of lane i were
+    computed from, as bits of an integer, and lane i (row-major) of a reading access is read number `first_read + i`.
+    """
+
+    access: Access
+    iterations: tuple[int, ...]
+    epoch: int
+    order: int
+    addresses: npt.NDArray[np.int64]
+    active: Known
+    operands: tuple[Lanes, ...]
+    complete: bool = True
+    depends: Taint | None = None
+    first_read: int | None = None
+
+    @property
+    def index(self) -> int:
+        return self.access.index
+
+    @property
+    def site(self) -> Site:
+        return self.access.site
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """A barrier is about to be passed; `orders_memory` when it has both global bits. `epoch` is the count before it."""
+
+    orders_memory: bool
+    iterations: tuple[int, ...]
+    epoch: int
+    order: int
+    site: Site
+
+
+Step = Event | Fence
+Steps = Generator[Step, Lanes | None, None]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to run an instance.
+
+    `track` follows data dependence. `cross_lanes` says whether an operation that mixes lanes makes every result depend
+    on every operand (else on none: the reading under which nothing is ordered by it). Accesses in `may_be_unknown`
+    tolerate unknown addresses and masks. `max_steps` bounds the accesses, barriers and iterations of one instance.
+    """
+
+    track: bool = False
+    cross_lanes: bool = True
+    may_be_unknown: frozenset[int] = frozenset()
+    max_steps: int = 1_000_000
+
+
+def steps(program: Program, facts: LaunchFacts, pid: Pid, memory: Memory, options: Options | None = None) -> Steps:
+    """The accesses and barriers of instance `pid`, each yielded before it happens.
+
+    Send the value a load or atomic observes (lanes that are masked off are ignored), or None: a load then reads
+    `memory`, and an atomic's result is unknown. What is sent after a store or a barrier is ignored.
+    Raises `Unreplayable` when an unknown value reaches an address, a mask, a branch or a bound.
+    """
+    return _Machine(program, facts, pid, memory, options or Options()).run()
+
+
+@dataclass(slots=True)
+class _Machine:
+    program: Program
+    facts: LaunchFacts
+    pid: Pid
+    memory: Memory
+    options: Options
+    values: dict[int, Lanes] = field(default_factory=dict)
+    iterations: list[int] = field(default_factory=list)
+    epoch: int = 0
+    order: int = 0
+    reads: int = 0
+    spent: int = 0
+
+    def run(self) -> Steps:
+        for parameter in self.program.parameters:
+            self.values[parameter.value.index] = self._argument(parameter)
+        yield from self._body(self.program.body)
+
+    # ---- values ------------------------------------------------------------------------------------------------------
+
+    def _argument(self, parameter: Parameter) -> Lanes:
+        pattern = argument_pattern(parameter, self.facts.arguments.get(parameter.name))
+        track = self.options.track
+        if pattern is None:
+            return unknown(parameter.value.shape, track=track)
+        return constant(pattern, parameter.value, track=track)
+
+    def _get(self, value: Value) -> Lanes:
+        found = self.values.get(value.index)
+        return unknown(value.shape, track=self.options.track) if found is None else found
+
+    def _all(self, values: tuple[Value, ...]) -> list[Lanes]:
+        return [self._get(v) for v in values]
+
+    def _bind(self, names: tuple[Value, ...], values: list[Lanes]) -> None:
+        for name, value in zip(names, values, strict=True):
+            self.values[name.index] = value
+
+    def _scalar(self, value: Value, what: str, site: Site) -> int:
+        found = self._get(value).scalar()
+        if found is None:
+            raise Unreplayable(f"{what} is not known", site)
+        return found
+
+    def _spend(self, site: Site) -> None:
+        self.spent += 1
+        if self.spent > self.options.max_steps:
+            raise Unreplayable(f"the instance takes more than {self.options.max_steps} steps", site)
+
+    # ---- statements --------------------------------------------------------------------------------------------------
+
+    def _body(self, body: tuple[Statement, ...]) -> Steps:
+        for statement in body:
+            match statement:
+                case Op():
+                    self._op(statement)
+                case Data():
+                    self._data(statement)
+                case Access():
+                    yield from self._access(statement)
+                case Barrier():
+                    yield from self._barrier(statement)
+                case Assume():
+                    self._assume(statement)
+                case Guard():
+                    if self._scalar(statement.condition, "a branch condition", statement.site):
+                        yield from self._body(statement.body)
+                case If():
+                    yield from self._if(statement)
+                case For():
+                    yield from self._for(statement)
+                case While():
+                    yield from self._while(statement)
+                case _:
+                    assert_never(statement)
+
+    def _op(self, op: Op) -> None:
+        operands = self._all(op.operands)
+        if op.name == "tt.addptr":
+            results = [advanced(op, operands)]
+        elif not operands:
+            found = made(op, self.pid, self.facts.grid, track=self.options.track)
+            results = [found] if found is not None else self._unknowns(op.results, operands, lanewise=False)
+        else:
+            single = elementwise(op, operands)
+            several = [single] if single is not None else moved(op, operands)
+            results = several if several is not None else self._unknowns(op.results, operands, lanewise=False)
+        self._bind(op.results, results)
+
+    def _data(self, data: Data) -> None:
+        self._bind(data.results, self._unknowns(data.results, self._all(data.operands), lanewise=data.lanewise))
+
+    def _unknowns(self, results: tuple[Value, ...], operands: list[Lanes], *, lanewise: bool) -> list[Lanes]:
+        return [unknown(r.shape, self._mixed(r.shape, operands, lanewise=lanewise)) for r in results]
+
+    def _mixed(self, shape: tuple[int, ...], operands: list[Lanes], *, lanewise: bool) -> Taint | None:
+        if not self.options.track:
+            return None
+        taints = [o.taint for o in operands if o.taint is not None]
+        if lanewise and all(t.shape in (shape, ()) for t in taints):
+            return union(taints, shape)
+        return gathered(taints, shape) if self.options.cross_lanes else blank(shape)
+
+    def _assume(self, statement: Assume) -> None:
+        condition = self._get(statement.condition)
+        if bool((condition.known & (condition.bits == 0)).any()):
+            raise Unreplayable("the kernel's assumption does not hold here", statement.site)
+
+    def _barrier(self, barrier: Barrier) -> Steps:
+        self._spend(barrier.site)
+        both = barrier.global_read and barrier.global_write
+        yield Fence(both, tuple(self.iterations), self.epoch, self.order, barrier.site)
+        self.order += 1
+        self.epoch += both
+
+    def _if(self, statement: If) -> Steps:
+        if self._scalar(statement.condition, "a branch condition", statement.site):
+            yield from self._body(statement.then_body)
+            self._bind(statement.results, self._all(statement.then_yields))
+        else:
+            yield from self._body(statement.else_body)
+            self._bind(statement.results, self._all(statement.else_yields))
+
+    def _for(self, loop: For) -> Steps:
+        element = loop.induction.element
+        bits = element_bits(element)
+        low, high, step = (
+            self._scalar(v, f"a loop {what}", loop.site)
+            for v, what in ((loop.lower, "bound"), (loop.upper, "bound"), (loop.step, "step"))
+        )
+        if not loop.unsigned:
+            low, high, step = (signed_int(v, bits) for v in (low, high, step))
+        if step <= 0:
+            raise Unreplayable("the loop step is not positive", loop.site)
+        carried = self._all(loop.inits)
+        self.iterations.append(0)
+        while low < high:
+            self._spend(loop.site)
+            self.values[loop.induction.index] = constant(low, loop.induction, track=self.options.track)
+            self._bind(loop.carried, carried)
+            yield from self._body(loop.body)
+            carried = self._all(loop.yields)
+            low += step
+            self.iterations[-1] += 1
+        self.iterations.pop()
+        self._bind(loop.results, carried)
+
+    def _while(self, loop: While) -> Steps:
+        carried = self._all(loop.inits)
+        self.iterations.append(0)
+        while True:
+            self._spend(loop.site)
+            self._bind(loop.before_args, carried)
+            yield from self._body(loop.before)
+            forwarded = self._all(loop.forwarded)
+            if not self._scalar(loop.condition, "a loop condition", loop.site):
+                break
+            self._bind(loop.after_args, forwarded)
+            yield from self._body(loop.after)
+            carried = self._all(loop.after_yields)
+            self.iterations[-1] += 1
+        self.iterations.pop()
+        self._bind(loop.results, forwarded)
+
+    # ---- accesses ----------------------------------------------------------------------------------------------------
+
+    def _access(self, access: Access) -> Steps:
+        self._spend(access.site)
+        pointer = self._get(access.pointer)
+        mask = None if access.mask is None else self._get(access.mask)
+        active, sure = _activity(pointer, mask)
+        complete = bool(sure.all())
+        if not complete and access.index not in self.options.may_be_unknown:
+            which = "a mask" if mask is not None and not mask.known.all() else "an address"
+            raise Unreplayable(f"{which} is not known", access.site)
+        operands = tuple(self._all(access.operands))
+        depends = None
+        if self.options.track:
+            parts = [v.taint for v in (pointer, mask, *operands) if v is not None and v.taint is not None]
+            depends = union(parts, access.shape)
+        first_read = self.reads if access.result is not None else None
+        addresses = np.asarray(pointer.bits).view(np.int64)
+        event = Event(
+            access, tuple(self.iterations), self.epoch, self.order, addresses, active, operands, complete, depends,
+            first_read,
+        )  # fmt: skip
+        observed = yield event
+        self.order += 1
+        if access.result is not None:
+            self.values[access.result.index] = self._result(event, observed, mask)
+
+    def _result(self, event: Event, observed: Lanes | None, mask: Lanes | None) -> Lanes:
+        access = event.access
+        assert access.result is not None
+        element, shape = access.result.element, event.active.shape
+        if observed is None:
+            observed = self._unobserved(event)
+        bits = np.where(event.active, observed.bits & ones(min(element_bits(element), 64)), np.uint64(0))
+        known = np.where(event.active, observed.known, False)
+        if access.other is not None and mask is not None:
+            other = self._get(access.other)
+            off = np.broadcast_to(mask.known & (mask.bits == 0), shape)
+            bits = np.where(off, other.bits, bits)
+            known = np.where(off, other.known, known)
+        bits = np.where(known, bits, np.uint64(0))
+        taint = self._read_taint(event) if self.options.track else None
+        return Lanes(np.asarray(bits).reshape(shape), np.asarray(known).reshape(shape), taint)
+
+    def _unobserved(self, event: Event) -> Lanes:
+        access = event.access
+        assert access.result is not None
+        if access.kind is not Kind.LOAD:
+            return unknown(access.shape)
+        return self.memory.read(event.addresses, event.active, access.element_bytes, access.result.element)
+
+    def _read_taint(self, event: Event) -> Taint:
+        """Each active lane depends on its own read and on what led to it; an inactive one on what led to it only."""
+        assert event.first_read is not None
+        assert event.depends is not None
+        count = int(event.active.size)
+        own = np.empty(count, dtype=np.object_)
+        for lane, on in enumerate(event.active.reshape(-1)):
+            own[lane] = 1 << (event.first_read + lane) if on else 0
+        self.reads += count
+        parts = [event.depends, objects(own.reshape(event.active.shape), event.active.shape)]
+        other = event.access.other
+        if other is not None:
+            taint = self._get(other).taint
+            if taint is not None:
+                parts.append(taint)
+        return union(parts, event.active.shape)
+
+
+def _activity(pointer: Lanes, mask: Lanes | None) -> tuple[Known, Known]:
+    """Where the access surely happens, and where it is known whether and at which address it does."""
+    if mask is None:
+        return pointer.known.copy(), pointer.known
+    on = np.broadcast_to(mask.known & (mask.bits != 0), pointer.shape)
+    off = np.broadcast_to(mask.known & (mask.bits == 0), pointer.shape)
+    return on & pointer.known, off | (on & pointer.known)
+
+
+def argument_pattern(parameter: Parameter, argument: Argument | None) -> int | None:
+    """The bits the launch passes for one parameter, or None where it passes no integer."""
+    match argument:
+        case None:
+            return None
+        case Scalar():
+            is_number = isinstance(argument.value, int) and isinstance(parameter.value.element, Int | Ptr)
+            return int(argument.value) if is_number and argument.value is not None else None
+        case Tensor():
+            return argument.address
+        case Descriptor():
+            if parameter.part == "":
+                return argument.base.address
+            for word, values in (("shape", argument.shape), ("stride", argument.strides)):
+                if parameter.part.startswith(word):
+                    return values[int(parameter.part.removeprefix(word))]
+            return None
+        case _:
+            assert_never(argument)

@@ -1,0 +1,213 @@
+"""Handlers of pure operations: integer arithmetic, tiles, pointers, reductions."""
+
+from __future__ import annotations
+
+import re
+
+from racefree.graph.program import Assume, Attribute, Data, Int, Op, Ptr, Value
+from racefree.ttir import ops
+from racefree.ttir.reader import Handler, Reader, flag, integer, integers
+from racefree.ttir.tree import Dense, Operation, Raw, Region
+from racefree.ttir.tree import Attribute as Parsed
+
+
+def _emit(reader: Reader, op: Operation, **attributes: Attribute) -> None:
+    operands = reader.operands(op)
+    reader.body.append(Op(op.name, reader.results(op), operands, attributes, reader.site(op.location)))
+
+
+def _movement(reader: Reader, op: Operation) -> None:
+    _emit(reader, op)
+
+
+def _arithmetic(reader: Reader, op: Operation) -> None:
+    """Integers are computed; the same operation on anything else makes data."""
+    operands = reader.operands(op)
+    results = reader.results(op)
+    site = reader.site(op.location)
+    if all(isinstance(value.element, Int) for value in (*operands, *results)):
+        reader.body.append(Op(op.name, results, operands, {}, site))
+    else:
+        reader.body.append(Data(op.name, results, operands, True, site))
+
+
+def _lanewise(reader: Reader, op: Operation) -> None:
+    reader.data(op, lanewise=True)
+
+
+def _mixing(reader: Reader, op: Operation) -> None:
+    reader.data(op, lanewise=False)
+
+
+def _silent(reader: Reader, op: Operation) -> None:
+    if op.results or op.regions:
+        raise reader.unknown(op)
+
+
+def _constant(reader: Reader, op: Operation) -> None:
+    (result,) = reader.results(op)
+    value = _number(op.attributes.get("value"), result)
+    reader.body.append(Op(op.name, (result,), (), {"value": value}, reader.site(op.location)))
+
+
+def _number(value: Parsed | None, result: Value) -> Attribute:
+    if not isinstance(result.element, Int):
+        return None
+    match value:
+        case int():
+            return int(value)
+        case Dense(values, splat):
+            return values[0] if splat else values
+        case Raw(text):
+            return _blob(text, result.element.bits)
+        case _:
+            return None
+
+
+def _blob(text: str, bits: int) -> tuple[int, ...] | None:
+    """Elements of `dense<"0x...">`: whole bytes, little endian, signed."""
+    match = re.match(r'dense<"0x([0-9A-Fa-f]*)">', text)
+    if match is None or bits % 8:
+        return None
+    raw, size = bytes.fromhex(match[1]), bits // 8
+    return tuple(int.from_bytes(raw[at : at + size], "little", signed=True) for at in range(0, len(raw), size))
+
+
+def _cmpi(reader: Reader, op: Operation) -> None:
+    predicate = integer(op, "predicate", reader)
+    if not 0 <= predicate < len(ops.CMPI_PREDICATES):
+        raise reader.unknown(op, f"arith.cmpi has the unknown predicate {predicate}")
+    _emit(reader, op, predicate=ops.CMPI_PREDICATES[predicate])
+
+
+def _make_range(reader: Reader, op: Operation) -> None:
+    _emit(reader, op, start=integer(op, "start", reader), end=integer(op, "end", reader))
+
+
+def _axis(reader: Reader, op: Operation) -> None:
+    _emit(reader, op, axis=integer(op, "axis", reader))
+
+
+def _reshape(reader: Reader, op: Operation) -> None:
+    _emit(reader, op, allow_reorder=flag(op, "allow_reorder"))
+
+
+def _trans(reader: Reader, op: Operation) -> None:
+    _emit(reader, op, order=integers(op, "order", reader))
+
+
+def _gather(reader: Reader, op: Operation) -> None:
+    if all(isinstance(value.element, Int) for value in reader.operands(op)):
+        _axis(reader, op)
+    else:
+        _mixing(reader, op)
+
+
+def _addptr(reader: Reader, op: Operation) -> None:
+    if not isinstance(reader.value(op.operands[0]).element, Ptr):
+        raise reader.unknown(op, f"pointer arithmetic on {op.operand_types[0]} is not modelled")
+    _movement(reader, op)
+
+
+def _bitcast(reader: Reader, op: Operation) -> None:
+    """Between pointers the address stays and the step changes; between integers nothing changes; the rest is data."""
+    (operand,) = reader.operands(op)
+    (result,) = reader.results(op)
+    site = reader.site(op.location)
+    kinds = (operand.element, result.element)
+    if all(isinstance(kind, Ptr) for kind in kinds) or all(isinstance(kind, Int) for kind in kinds):
+        reader.body.append(Op("tt.bitcast", (result,), (operand,), {}, site))
+    elif any(isinstance(kind, Ptr) for kind in kinds):
+        raise reader.unknown(op, f"a cast from {op.operand_types[0]} to {op.result_types[0]} is not modelled")
+    else:
+        reader.body.append(Data(op.name, (result,), (operand,), True, site))
+
+
+def _assume(reader: Reader, op: Operation) -> None:
+    (condition,) = reader.operands(op)
+    reader.body.append(Assume(condition, reader.site(op.location)))
+
+
+def _fold(reader: Reader, op: Operation) -> None:
+    """A reduction or scan: computed when its combiner is one known integer operation, else data."""
+    combine = _combiner(op.regions[0]) if len(op.regions) == 1 and len(op.operands) == 1 else None
+    _require_pure(reader, op)
+    axis = integer(op, "axis", reader)
+    if combine is None or not isinstance(reader.value(op.operands[0]).element, Int):
+        _mixing(reader, op)
+    elif op.name == "tt.scan":
+        _emit(reader, op, axis=axis, combine=combine, reverse=flag(op, "reverse"))
+    else:
+        _emit(reader, op, axis=axis, combine=combine)
+
+
+def _combiner(region: Region) -> str | None:
+    if len(region) != 1 or len(region[0].operations) != 2:
+        return None
+    step, end = region[0].operations
+    arguments = {argument.name for argument in region[0].arguments}
+    if len(arguments) != 2 or set(step.operands) != arguments or end.operands != step.results:
+        return None
+    return ops.COMBINERS.get(step.name)
+
+
+_ENDS = frozenset({"tt.reduce.return", "tt.scan.return", "tt.map_elementwise.return"})
+
+
+def _require_pure(reader: Reader, op: Operation) -> None:
+    for region in op.regions:
+        for block in region:
+            for inner in block.operations:
+                if inner.name not in ops.PURE | _ENDS or inner.regions:
+                    raise reader.unknown(inner, f"{inner.name} inside {op.name} is not modelled")
+
+
+def _map_elementwise(reader: Reader, op: Operation) -> None:
+    _require_pure(reader, op)
+    _mixing(reader, op)
+
+
+def _extern(reader: Reader, op: Operation) -> None:
+    if op.attributes.get("pure") is not True:
+        symbol = op.attributes.get("symbol")
+        raise reader.unknown(op, f"the external function {symbol} may touch memory (is_pure is not set)")
+    _lanewise(reader, op)
+
+
+_SPECIAL_REGISTER = re.compile(r"\s*(?:(?:mov|cvt)(?:\.[usb](?:32|64))+\s+\$0\s*,\s*%\w+(?:\.[xyz])?\s*;?\s*)+")
+
+
+def _inline_assembly(reader: Reader, op: Operation) -> None:
+    """Pure assembly makes data; impure assembly is let through only when all it does is read special registers."""
+    text = op.attributes.get("asm_string")
+    reads_register = isinstance(text, str) and _SPECIAL_REGISTER.fullmatch(text) is not None
+    if op.attributes.get("pure") is not True and not reads_register:
+        raise reader.unknown(op, "inline assembly that is not marked pure may touch memory or order it")
+    reader.data(op, lanewise=integer(op, "packed_element", reader) == 1)
+
+
+HANDLERS: dict[str, Handler] = {
+    **dict.fromkeys(ops.INTEGER, _arithmetic),
+    **dict.fromkeys(ops.MOVEMENT, _movement),
+    **dict.fromkeys(ops.LANEWISE_DATA, _lanewise),
+    **dict.fromkeys(ops.MIXING_DATA, _mixing),
+    **dict.fromkeys(ops.SILENT, _silent),
+    "arith.constant": _constant,
+    "arith.cmpi": _cmpi,
+    "arith.bitcast": _bitcast,
+    "tt.bitcast": _bitcast,
+    "tt.make_range": _make_range,
+    "tt.expand_dims": _axis,
+    "tt.get_program_id": _axis,
+    "tt.get_num_programs": _axis,
+    "tt.reshape": _reshape,
+    "tt.trans": _trans,
+    "tt.gather": _gather,
+    "tt.addptr": _addptr,
+    "tt.reduce": _fold,
+    "tt.scan": _fold,
+    "tt.map_elementwise": _map_elementwise,
+    "tt.extern_elementwise": _extern,
+    "tt.elementwise_inline_asm": _inline_assembly,
+    "llvm.intr.assume": _assume,
+}

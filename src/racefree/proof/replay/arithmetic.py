@@ -235,6 +235,19 @@ def _mulhi(c: Context, x: Sequence[Bits]) -> Answer:
     return _wide(lambda a, b: (int(a) * int(b)) >> bits)(x[0], x[1]), True
 
 
+def _counted(function: Callable[[int, int], int]) -> Rule:
+    def count(c: Context, x: Sequence[Bits]) -> Answer:
+        bits = c.operand_bits[0]
+        return np.asarray(np.frompyfunc(lambda a: function(int(a), bits), 1, 1)(x[0])).astype(np.uint64), True
+
+    return count
+
+
+RULES["math.ctpop"] = _counted(lambda a, bits: a.bit_count())
+RULES["math.ctlz"] = _counted(lambda a, bits: bits - a.bit_length())
+RULES["math.cttz"] = _counted(lambda a, bits: (a & -a).bit_length() - 1 if a else bits)
+
+
 def _absorbing(op: Op) -> int | None:
     """The operand pattern that fixes the result whatever the other operand is."""
     match op.name:

@@ -115,3 +115,12 @@ def gathered(parts: list[Taint], shape: tuple[int, ...]) -> Taint:
     out = np.empty(shape, dtype=np.object_)
     out.fill(total)
     return out
+
+
+def along(taint: Taint, axis: int, shape: tuple[int, ...], reverse: bool) -> Taint:
+    """A fold along `axis`: all elements of the line where `shape` lacks the axis, else those up to (or from) each."""
+    if len(shape) < taint.ndim:
+        return objects(np.bitwise_or.reduce(taint, axis=axis), shape)
+    line: Any = np.moveaxis(taint, axis, 0)[:: -1 if reverse else 1]
+    line = np.bitwise_or.accumulate(line, axis=0)[:: -1 if reverse else 1]
+    return objects(np.moveaxis(line, 0, axis), shape)

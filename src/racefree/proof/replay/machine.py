@@ -30,10 +30,12 @@ from racefree.graph.program import (
     While,
 )
 from racefree.proof.replay.arithmetic import elementwise
+from racefree.proof.replay.folds import folded
 from racefree.proof.replay.lanes import (
     Known,
     Lanes,
     Taint,
+    along,
     blank,
     constant,
     element_bits,
@@ -216,10 +218,29 @@ class _Machine:
             found = made(op, self.pid, self.facts.grid, track=self.options.track)
             results = [found] if found is not None else self._unknowns(op.results, operands, lanewise=False)
         else:
-            single = elementwise(op, operands)
-            several = [single] if single is not None else moved(op, operands)
-            results = several if several is not None else self._unknowns(op.results, operands, lanewise=False)
+            results = self._computed(op, operands)
         self._bind(op.results, results)
+
+    def _computed(self, op: Op, operands: list[Lanes]) -> list[Lanes]:
+        single = elementwise(op, operands)
+        if single is not None:
+            return [single]
+        several = moved(op, operands)
+        if several is None:
+            several = folded(op, operands, lambda op: self._taints(op, operands))
+        return several if several is not None else self._unknowns(op.results, operands, lanewise=False)
+
+    def _taints(self, op: Op, operands: list[Lanes]) -> list[Taint] | None:
+        """What each result of a fold depends on: along the axis, or lane for lane where nothing is mixed."""
+        if not self.options.track:
+            return None
+        axis = op.attributes.get("axis")
+        if op.name in ("tt.reduce", "tt.scan") and isinstance(axis, int):
+            taint = operands[0].taint if self.options.cross_lanes else None
+            reverse = bool(op.attributes.get("reverse"))
+            return [blank(r.shape) if taint is None else along(taint, axis, r.shape, reverse) for r in op.results]
+        mixed = [self._mixed(r.shape, operands, lanewise=op.name != "tt.gather") for r in op.results]
+        return [m for m in mixed if m is not None]
 
     def _data(self, data: Data) -> None:
         self._bind(data.results, self._unknowns(data.results, self._all(data.operands), lanewise=data.lanewise))

@@ -1,0 +1,242 @@
+"""Decides a small launch by running every instance and comparing every pair of lane executions that meet on a byte.
+
+Nothing here is clever on purpose: it is what the rungs are compared with. Synchronisation through atomics is not modelled,
+so the answer is exact for programs whose atomics decide no address, mask, branch or bound (others are unreplayable).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from racefree.graph.launch import Descriptor, LaunchFacts, Storage, Tensor
+from racefree.graph.program import Program, accesses
+from racefree.proof.replay.machine import Event, Options, Pid
+from racefree.proof.replay.memory import Memory, pointer_roots, untouched_memory
+from racefree.proof.replay.run import Where, run_program
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Which order inside one instance counts.
+
+    With `strict_lanes` only data dependence and barriers do; else the same lane of two equally shaped tiles with at least
+    one element per thread is ordered as well. `cross_lanes` says whether a result of an operation that mixes lanes
+    (a reduction, a scan) counts as depending on every element it was made from.
+    """
+
+    strict_lanes: bool = False
+    cross_lanes: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """Two unordered lane executions that share `byte`, in program order when they belong to one instance."""
+
+    first: Where
+    second: Where
+    byte: int
+    race_type: str
+
+    @property
+    def inside_one_instance(self) -> bool:
+        return self.first.pid == self.second.pid
+
+
+@dataclass(frozen=True, slots=True)
+class Enumeration:
+    """All races of a launch, one for each pair of accesses, separately inside one instance and between two.
+
+    `out_of_bounds` names accesses with an active lane outside the storages its pointer may come from; such a lane is left
+    out. `executions` counts active lanes.
+    """
+
+    races: tuple[Race, ...]
+    out_of_bounds: tuple[int, ...]
+    executions: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Lane:
+    """One active lane of one event."""
+
+    event: Event
+    pid: Pid
+    number: int
+    start: int
+
+    @property
+    def where(self) -> Where:
+        shape = self.event.active.shape
+        position = tuple(int(k) for k in np.unravel_index(self.number, shape)) if shape else ()
+        return Where(self.event.index, self.pid, self.event.iterations, position)
+
+
+def enumerate_races(
+    program: Program, facts: LaunchFacts, rules: Rules | None = None, *, max_steps: int = 100_000
+) -> Enumeration:
+    """Every race of the launch, by the order rules given. Raises `Unreplayable` like `run_program`."""
+    rules = rules or Rules()
+    options = Options(
+        track=True,
+        cross_lanes=rules.cross_lanes,
+        may_be_unknown=_without_conflict(program, facts),
+        max_steps=max_steps,
+    )
+    events = _all_events(program, facts, options)
+    cells, outside = _cells(program, facts, events)
+    found: dict[tuple[int, int, bool], Race] = {}
+    for byte in sorted(cells):
+        _compare(cells[byte], byte, rules, facts, found)
+    return Enumeration(
+        tuple(found[key] for key in sorted(found)),
+        tuple(sorted(outside)),
+        sum(int(e.active.sum()) for _, e in events),
+    )
+
+
+def instances(facts: LaunchFacts) -> Iterator[Pid]:
+    """All program ids of the grid."""
+    x, y, z = facts.grid
+    yield from product(range(x), range(y), range(z))
+
+
+def _storages(program: Program, facts: LaunchFacts) -> dict[int, tuple[Storage, ...] | None]:
+    """Per access: the storages its pointer may come from, None for any."""
+    found: dict[int, tuple[Storage, ...] | None] = {}
+    for index, names in pointer_roots(program).items():
+        if names is None:
+            found[index] = None
+            continue
+        arguments = [facts.arguments.get(name) for name in sorted(names)]
+        tensors = [a.base if isinstance(a, Descriptor) else a for a in arguments]
+        found[index] = tuple(t.storage for t in tensors if isinstance(t, Tensor))
+    return found
+
+
+def _without_conflict(program: Program, facts: LaunchFacts) -> frozenset[int]:
+    """Accesses whose storage no write of the program can meet: where they go does not matter."""
+    storages = _storages(program, facts)
+    written: list[Storage] = []
+    for access in accesses(program):
+        if access.kind.writes:
+            mine = storages[access.index]
+            if mine is None:
+                return frozenset()
+            written.extend(mine)
+
+    def meets(mine: tuple[Storage, ...] | None) -> bool:
+        return mine is None or any(
+            a.address < b.address + b.nbytes and b.address < a.address + a.nbytes for a in mine for b in written
+        )
+
+    return frozenset(a.index for a in accesses(program) if not meets(storages[a.index]))
+
+
+def _all_events(program: Program, facts: LaunchFacts, options: Options) -> list[tuple[Pid, Event]]:
+    """Run every instance, with the bytes any instance writes unknown: repeat until no further byte is written.
+
+    Sound by induction on time: as long as only marked bytes have changed, every instance has read what it read here.
+    """
+    memory: Memory = untouched_memory(facts)
+    while True:
+        events = [
+            (pid, e) for pid in instances(facts) for e in run_program(program, facts, pid, memory, options=options)
+        ]
+        grown = False
+        for _, event in events:
+            if event.access.kind.writes:
+                written = event.addresses[event.active]
+                grown = memory.mark_bytes(written, event.access.element_bytes) or grown
+        if not grown:
+            return events
+
+
+def _cells(
+    program: Program, facts: LaunchFacts, events: list[tuple[Pid, Event]]
+) -> tuple[dict[int, list[_Lane]], set[int]]:
+    """The lane executions on each byte that at least one of them writes, and the accesses that leave their storages."""
+    storages = _storages(program, facts)
+    everything = untouched_memory(facts).storages
+    cells: dict[int, list[_Lane]] = defaultdict(list)
+    outside: set[int] = set()
+    for pid, event in events:
+        mine = storages[event.index]
+        home = Memory(everything if mine is None else mine)
+        size = event.access.element_bytes
+        inside = home.holds(event.addresses, size)
+        if bool((event.active & ~inside).any()):
+            outside.add(event.index)
+        active = (event.active & inside).reshape(-1)
+        starts = event.addresses.reshape(-1)
+        for number in np.flatnonzero(active):
+            lane = _Lane(event, pid, int(number), int(starts[number]))
+            for byte in range(lane.start, lane.start + size):
+                cells[byte].append(lane)
+    written = {b: lanes for b, lanes in cells.items() if any(x.event.access.kind.writes for x in lanes)}
+    return written, outside
+
+
+def _compare(
+    lanes: list[_Lane], byte: int, rules: Rules, facts: LaunchFacts, found: dict[tuple[int, int, bool], Race]
+) -> None:
+    for position, one in enumerate(lanes):
+        for other in lanes[position + 1 :]:
+            if not (one.event.access.kind.writes or other.event.access.kind.writes):
+                continue
+            if byte != max(one.start, other.start):
+                continue
+            first, second = sorted((one, other), key=lambda x: (x.event.order, x.event.index, x.number))
+            if one.pid != other.pid:
+                first, second = sorted((one, other), key=lambda x: (x.event.index, x.pid))
+            key = (first.event.index, second.event.index, one.pid == other.pid)
+            if key in found or _exempt(first, second) or _ordered(first, second, rules, facts):
+                continue
+            found[key] = Race(first.where, second.where, byte, _race_type(first, second))
+
+
+def _exempt(one: _Lane, other: _Lane) -> bool:
+    """Two atomics on exactly the same bytes whose scopes include each other."""
+    first, second = one.event.access, other.event.access
+    if not (first.kind.atomic and second.kind.atomic):
+        return False
+    if one.start != other.start or first.element_bytes != second.element_bytes:
+        return False
+    if one.pid == other.pid:
+        return True
+    return all(a.scope is not None and a.scope.spans_programs for a in (first, second))
+
+
+def _ordered(first: _Lane, second: _Lane, rules: Rules, facts: LaunchFacts) -> bool:
+    """`first` comes first in program order where both belong to one instance; nothing orders two instances here."""
+    if first.pid != second.pid:
+        return False
+    before, after = first.event, second.event
+    if before.epoch != after.epoch:
+        return True
+    if before is after:
+        return False
+    if _depends(first, second):
+        return True
+    if rules.strict_lanes or before.active.shape != after.active.shape:
+        return False
+    threads = facts.num_warps * facts.warp_size * facts.num_ctas
+    return first.number == second.number and before.active.size >= threads
+
+
+def _depends(first: _Lane, second: _Lane) -> bool:
+    """The address, mask or written value of `second` was computed from what `first` read."""
+    read, sources = first.event.first_read, second.event.depends
+    if read is None or sources is None:
+        return False
+    return bool(int(sources.reshape(-1)[second.number]) >> (read + first.number) & 1)
+
+
+def _race_type(first: _Lane, second: _Lane) -> str:
+    if first.event.access.kind.writes and second.event.access.kind.writes:
+        return "WAW"
+    return "RAW" if first.event.access.kind.writes else "WAR"

@@ -1,0 +1,115 @@
+"""Operations that combine elements along an axis (reductions, scans, gathers), and arithmetic with two results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from racefree.graph.program import Op
+from racefree.proof.replay.arithmetic import RULES, Context
+from racefree.proof.replay.lanes import Lanes, Taint, element_bits, ones, signed_int
+
+_COMBINE = {
+    "add": "arith.addi",
+    "and": "arith.andi",
+    "or": "arith.ori",
+    "xor": "arith.xori",
+    "max": "arith.maxsi",
+    "min": "arith.minsi",
+    "maxu": "arith.maxui",
+    "minu": "arith.minui",
+}
+
+
+def folded(op: Op, operands: Sequence[Lanes], taint: Callable[[Op], list[Taint] | None]) -> list[Lanes] | None:
+    """The results of `op`, or None when it is not one of these. `taint` says what mixed lanes depend on."""
+    match op.name:
+        case "tt.reduce" | "tt.scan":
+            made = _fold(op, operands[0])
+        case "tt.gather":
+            made = _gather(op, operands[0], operands[1])
+        case name if name in _TWO_RESULTS:
+            return _two(op, operands, taint(op))
+        case _:
+            return None
+    if made is None:
+        return None
+    bits, known = made
+    shape = op.results[0].shape
+    found = taint(op)
+    pattern = np.where(known, bits, np.uint64(0)).reshape(shape)
+    return [Lanes(pattern, np.asarray(known).reshape(shape), None if found is None else found[0])]
+
+
+def _fold(op: Op, value: Lanes) -> tuple[Any, Any] | None:
+    """Running results along the axis; a reduction keeps the last one."""
+    rule = RULES.get(_COMBINE.get(str(op.attributes.get("combine")), ""))
+    axis, bits = op.attributes.get("axis"), element_bits(op.operands[0].element)
+    if rule is None or not isinstance(axis, int) or not 1 <= bits <= 64:
+        return None
+    patterns, known = np.moveaxis(value.bits, axis, 0), np.moveaxis(value.known, axis, 0)
+    if op.attributes.get("reverse"):
+        patterns, known = patterns[::-1], known[::-1]
+    context = Context((bits, bits), (bits,), {})
+    running = [np.atleast_1d(patterns[0])]
+    for each in patterns[1:]:
+        running.append(np.asarray(rule(context, [running[-1], np.atleast_1d(each)])[0]) & ones(bits))
+    sure = np.logical_and.accumulate(known, axis=0)
+    if op.name == "tt.reduce":
+        return running[-1].reshape(known.shape[1:]), sure[-1]
+    stacked = np.stack(running).reshape(known.shape)
+    if op.attributes.get("reverse"):
+        stacked, sure = stacked[::-1], sure[::-1]
+    return np.moveaxis(stacked, 0, axis), np.moveaxis(sure, 0, axis)
+
+
+def _gather(op: Op, source: Lanes, index: Lanes) -> tuple[Any, Any] | None:
+    axis = op.attributes.get("axis")
+    if not isinstance(axis, int):
+        return None
+    fine = index.known & (index.bits < np.uint64(source.shape[axis]))
+    at = np.where(fine, index.bits, np.uint64(0)).astype(np.int64)
+    taken = np.take_along_axis(source.bits, at, axis)
+    return taken, fine & np.take_along_axis(source.known, at, axis)
+
+
+def _add_extended(a: int, b: int, bits: int) -> tuple[int, int]:
+    return a + b, (a + b) >> bits
+
+
+def _sub_extended(a: int, b: int, bits: int) -> tuple[int, int]:
+    return a - b, int(a < b)
+
+
+def _unsigned_product(a: int, b: int, bits: int) -> tuple[int, int]:
+    return a * b, (a * b) >> bits
+
+
+def _signed_product(a: int, b: int, bits: int) -> tuple[int, int]:
+    product = signed_int(a, bits) * signed_int(b, bits)
+    return product, product >> bits
+
+
+_TWO_RESULTS: dict[str, Callable[[int, int, int], tuple[int, int]]] = {
+    "arith.addui_extended": _add_extended,
+    "arith.subui_extended": _sub_extended,
+    "arith.mului_extended": _unsigned_product,
+    "arith.mulsi_extended": _signed_product,
+}
+
+
+def _two(op: Op, operands: Sequence[Lanes], taints: list[Taint] | None) -> list[Lanes]:
+    function, bits = _TWO_RESULTS[op.name], element_bits(op.operands[0].element)
+    known = operands[0].known & operands[1].known
+    results = []
+    for place, result in enumerate(op.results):
+        top = int(ones(element_bits(result.element)))
+        pattern = np.zeros(result.shape, dtype=np.uint64)
+        for at in np.ndindex(result.shape):
+            left, right = int(operands[0].bits[at]), int(operands[1].bits[at])
+            pattern[at] = function(left, right, bits)[place] & top
+        pattern = np.where(known, pattern, np.uint64(0)).reshape(result.shape)
+        results.append(Lanes(pattern, known, None if taints is None else taints[place]))
+    return results

@@ -44,7 +44,9 @@ class _Flow:
     def read_block(self, label: str) -> None:
         block = self.graph.blocks[label]
         edges = self.graph.predecessors[label]
-        site = self.reader.site(edges[0].terminator.location) if edges else self.reader.site(block.operations[0].location)
+        site = (
+            self.reader.site(edges[0].terminator.location) if edges else self.reader.site(block.operations[0].location)
+        )
         self.reach[label] = self._reach(label, edges, site)
         if edges:
             self._bind_arguments(label, edges, site)
@@ -134,7 +136,8 @@ class _Flow:
         count = len(self.returns[0][1])
         site = self.returns[0][2]
         return tuple(
-            self._merge([(reach, values[position]) for reach, values, _ in self.returns], site) for position in range(count)
+            self._merge([(reach, values[position]) for reach, values, _ in self.returns], site)
+            for position in range(count)
         )
 
 

@@ -56,9 +56,7 @@ def _for(reader: Reader, op: Operation) -> None:
     results = _bind_results(reader, op)
     site = reader.site(op.location)
     unsigned = flag(op, "unsignedCmp")
-    loop = For(
-        induction, lower, upper, step, flatten(carried), inits, tuple(body), yields, results, unsigned, site
-    )
+    loop = For(induction, lower, upper, step, flatten(carried), inits, tuple(body), yields, results, unsigned, site)
     _require_parallel(reader, op, loop.carried, inits, yields, results)
     reader.body.append(loop)
 

@@ -31,15 +31,13 @@ def _load(reader: Reader, op: Operation) -> None:
     size = _pointee_bytes(reader, op, values[0])
     (result,) = reader.results(op)
     site = reader.site(op.location)
-    reader.access(
-        Kind.LOAD, values[0], mask, site, size, result=result, other=other, volatile=flag(op, "isVolatile")
-    )
+    reader.access(Kind.LOAD, values[0], mask, site, size, result=result, other=other, volatile=flag(op, "isVolatile"))
 
 
 def _store(reader: Reader, op: Operation) -> None:
-    pointer, written, *mask = _with_mask(reader, op)
+    pointer, written, mask = _with_mask(reader, op)
     size = _pointee_bytes(reader, op, pointer)
-    reader.access(Kind.STORE, pointer, *mask, reader.site(op.location), size, written=(written,))
+    reader.access(Kind.STORE, pointer, mask, reader.site(op.location), size, written=(written,))
 
 
 def _with_mask(reader: Reader, op: Operation) -> tuple[Value, Value, Value | None]:

@@ -9,46 +9,54 @@ from collections.abc import Mapping
 
 CMPI_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 
-INTEGER = frozenset(
-    f"arith.{name}"
-    for name in (
-        "addi subi muli divsi divui remsi remui ceildivsi ceildivui floordivsi andi ori xori shli shrsi shrui "
-        "minsi minui maxsi maxui cmpi extsi extui trunci index_cast index_castui bitcast "
-        "addui_extended subui_extended mulsi_extended mului_extended"
-    ).split()
-) | {"tt.mulhiui", "math.absi", "math.ctlz", "math.cttz", "math.ctpop", "math.ipowi"}
+
+def _named(dialect: str, names: str) -> frozenset[str]:
+    return frozenset(f"{dialect}.{name}" for name in names.split())
+
+
+INTEGER = (
+    _named(
+        "arith",
+        "addi subi muli divsi divui remsi remui ceildivsi ceildivui floordivsi andi ori xori shli shrsi shrui minsi minui "
+        "maxsi maxui cmpi extsi extui trunci index_cast index_castui bitcast addui_extended subui_extended "
+        "mulsi_extended mului_extended",
+    )
+    | _named("math", "absi ctlz cttz ctpop ipowi")
+    | _named("tt", "mulhiui")
+)
 """Element by element over integers: computed when all operands and results are integers, else data."""
 
-MOVEMENT = frozenset(
-    "arith.select arith.constant ub.poison tt.make_range tt.splat tt.unsplat tt.broadcast tt.expand_dims tt.reshape tt.trans "
-    "tt.join tt.split tt.cat tt.get_program_id tt.get_num_programs tt.addptr tt.int_to_ptr tt.ptr_to_int".split()
+MOVEMENT = (
+    _named("arith", "select constant")
+    | _named("ub", "poison")
+    | _named(
+        "tt",
+        "make_range splat unsplat broadcast expand_dims reshape trans join split cat get_program_id get_num_programs "
+        "addptr int_to_ptr ptr_to_int",
+    )
 )
 """Computed whatever the element type: they move, choose or make elements."""
 
-LANEWISE_DATA = frozenset(
-    [
-        f"arith.{name}"
-        for name in (
-            "addf subf mulf divf remf negf cmpf minimumf maximumf minnumf maxnumf extf truncf convertf sitofp uitofp "
-            "fptosi fptoui scaling_extf scaling_truncf flush_denormals"
-        ).split()
-    ]
-    + [
-        f"math.{name}"
-        for name in (
-            "absf acos acosh asin asinh atan atan2 atanh cbrt ceil clampf copysign cos cosh erf erfc exp exp2 expm1 floor "
-            "fma fpowi isfinite isinf isnan isnormal log log10 log1p log2 powf round roundeven rsqrt sin sincos sinh "
-            "sqrt tan tanh trunc"
-        ).split()
-    ]
-    + "tt.clampf tt.precise_divf tt.precise_sqrt tt.fp_to_fp".split()
+LANEWISE_DATA = (
+    _named(
+        "arith",
+        "addf subf mulf divf remf negf cmpf minimumf maximumf minnumf maxnumf extf truncf convertf sitofp uitofp fptosi "
+        "fptoui scaling_extf scaling_truncf flush_denormals",
+    )
+    | _named(
+        "math",
+        "absf acos acosh asin asinh atan atan2 atanh cbrt ceil clampf copysign cos cosh erf erfc exp exp2 expm1 floor "
+        "fma fpowi isfinite isinf isnan isnormal log log10 log1p log2 powf round roundeven rsqrt sin sincos sinh sqrt "
+        "tan tanh trunc",
+    )
+    | _named("tt", "clampf precise_divf precise_sqrt fp_to_fp")
 )
 """Element (i, j, ...) of each result depends on the same element of the operands only."""
 
-MIXING_DATA = frozenset("tt.dot tt.dot_scaled tt.histogram".split())
+MIXING_DATA = _named("tt", "dot dot_scaled histogram")
 """Any element of a result may depend on any element of an operand."""
 
-SILENT = frozenset("tt.print tt.assert cf.assert llvm.intr.annotation".split())
+SILENT = frozenset(["tt.print", "tt.assert", "cf.assert", "llvm.intr.annotation"])
 """No memory a race could be on, no order, no result: a failed assertion ends the program, which only removes accesses."""
 
 COMBINERS: Mapping[str, str] = {
@@ -75,7 +83,16 @@ RMW_NAMES: Mapping[int, str] = {
     9: "umin",
     10: "exch",
 }
-DESCRIPTOR_RMW_NAMES: Mapping[int, str] = {1: "add", 2: "min", 3: "max", 4: "inc", 5: "dec", 6: "and", 7: "or", 8: "xor"}
+DESCRIPTOR_RMW_NAMES: Mapping[int, str] = {
+    1: "add",
+    2: "min",
+    3: "max",
+    4: "inc",
+    5: "dec",
+    6: "and",
+    7: "or",
+    8: "xor",
+}
 
 GLOBAL_READ, GLOBAL_WRITE = 2, 4
 """Bits of `ttg.barrier`'s address spaces that concern global memory."""

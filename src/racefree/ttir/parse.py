@@ -37,7 +37,9 @@ def parse(module: GenericModule) -> Operation:
     source = module.text.encode()
     root = _parser().parse(source).root_node
     if root.has_error:
-        raise Refused("parse", f"the generic form is not understood at line {_first_error(root) + 1} of the printed TTIR")
+        raise Refused(
+            "parse", f"the generic form is not understood at line {_first_error(root) + 1} of the printed TTIR"
+        )
     top = _Tree(source, root.named_children).top()
     if module.census is not None:
         _check_census(top, module.census)

@@ -7,8 +7,8 @@ import re
 from racefree.graph.program import Assume, Attribute, Data, Int, Op, Ptr, Value
 from racefree.ttir import ops
 from racefree.ttir.reader import Handler, Reader, flag, integer, integers
-from racefree.ttir.tree import Dense, Operation, Raw, Region
 from racefree.ttir.tree import Attribute as Parsed
+from racefree.ttir.tree import Dense, Operation, Raw, Region
 
 
 def _emit(reader: Reader, op: Operation, **attributes: Attribute) -> None:

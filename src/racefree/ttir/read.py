@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
 from racefree.errors import Refused
 from racefree.graph.program import Parameter, Program
@@ -10,7 +11,7 @@ from racefree.ttir import calls, control, descriptors, memory, pure
 from racefree.ttir.generic import GenericModule
 from racefree.ttir.parse import parse
 from racefree.ttir.reader import Bound, Descriptor, Handler, Reader
-from racefree.ttir.tree import BlockArgument, Operation
+from racefree.ttir.tree import Attribute, BlockArgument, Operation
 
 HANDLERS: Mapping[str, Handler] = {
     **pure.HANDLERS,
@@ -58,20 +59,36 @@ def _kernel(functions: Mapping[str, Operation]) -> Operation:
     return public[0]
 
 
+_PART = re.compile(r"(.+)\.(shape|stride)\.(\d+)|(.+)\.(padding|roundF32ToTF32)")
+
+
 def _parameters(
     kernel: Operation, arguments: tuple[BlockArgument, ...], bounds: tuple[Bound, ...]
 ) -> Iterator[Parameter]:
+    """A descriptor stands for its parts, and Triton passes extents and strides once more as parameters of their own."""
     details = kernel.attributes.get("arg_attrs")
-    for position, (argument, bound) in enumerate(zip(arguments, bounds, strict=True)):
-        name = argument.location.name or argument.name.removeprefix("%")
-        entry = details[position] if isinstance(details, tuple) and position < len(details) else {}
-        known = entry.get("tt.divisibility", 1) if isinstance(entry, Mapping) else 1
-        divisibility = known if isinstance(known, int) else 1
+    names = [argument.location.name or argument.name.removeprefix("%") for argument in arguments]
+    for position, (name, bound) in enumerate(zip(names, bounds, strict=True)):
         if isinstance(bound, Descriptor):
-            yield Parameter(name, bound.base, divisibility)
+            yield Parameter(name, bound.base)
             for axis, extent in enumerate(bound.extents):
                 yield Parameter(name, extent, part=f"shape{axis}")
             for axis, stride in enumerate(bound.strides):
                 yield Parameter(name, stride, part=f"stride{axis}")
-        else:
-            yield Parameter(name, bound, divisibility)
+            continue
+        owner, part = _owner(name, names[:position])
+        yield Parameter(owner, bound, _divisibility(details, position), part)
+
+
+def _owner(name: str, before: Sequence[str]) -> tuple[str, str]:
+    """The descriptor a parameter is a part of, and which part; a parameter on its own is its own owner."""
+    match = _PART.fullmatch(name)
+    if match is None or (match[1] or match[4]) not in before:
+        return name, ""
+    return (match[1], match[2] + match[3]) if match[1] else (match[4], match[5])
+
+
+def _divisibility(details: Attribute | None, position: int) -> int:
+    entry = details[position] if isinstance(details, tuple) and position < len(details) else {}
+    known = entry.get("tt.divisibility", 1) if isinstance(entry, Mapping) else 1
+    return known if isinstance(known, int) else 1

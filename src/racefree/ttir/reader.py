@@ -20,7 +20,7 @@ I64 = Int(64)
 
 @dataclass(frozen=True, slots=True)
 class Descriptor:
-    """A tensor descriptor taken apart: a base pointer, its extents and strides as i64 elements, and the block it moves."""
+    """A tensor descriptor taken apart: a base pointer, i64 extents and strides in elements, and the block it moves."""
 
     base: Value
     extents: tuple[Value, ...]

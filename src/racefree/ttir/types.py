@@ -16,7 +16,9 @@ _FLOAT = re.compile(r"(?:bf|tf|f)(\d+)(?:E\w+)?")
 _INT = re.compile(r"[su]?i(\d+)")
 _POINTER = re.compile(r"!tt\.ptr<(.*?)(?:, (\d+))?>")
 _TENSOR = re.compile(r"tensor<((?:\d+x)*)(.*)>")
-_DESCRIPTOR = re.compile(r"!tt\.tensordesc<(?:tensor<)?((?:\d+x)+)([^,<>]+|!tt\.ptr<[^<>]*>)(?:, [^<>]*(?:<[^<>]*>)?)?>{1,2}")
+_DESCRIPTOR = re.compile(
+    r"!tt\.tensordesc<(?:tensor<)?((?:\d+x)+)([^,<>]+|!tt\.ptr<[^<>]*>)(?:, [^<>]*(?:<[^<>]*>)?)?>{1,2}"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ _HOME = {
     "trace": "session",
 }
 
-__all__ = [  # noqa: RUF022 - sorted as _HOME is
+__all__ = [
     "CompiledRaceDetector",
     "CompiledRaceRecord",
     "InputError",

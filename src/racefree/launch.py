@@ -18,10 +18,7 @@ class ArgumentSummary:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One analysed launch. `site` is the kernel's definition, `launch_site` the line that launched it.
-
-    `repeats` counts the launches of the same session that were equal to this one and share its verdict.
-    """
+    """One analysed launch. `site` is the kernel's definition, `launch_site` the line that launched it."""
 
     kernel: str
     site: Site | None
@@ -30,7 +27,6 @@ class Launch:
     target: str
     arguments: tuple[ArgumentSummary, ...]
     verdict: RaceVerdict
-    repeats: int = 1
 
     @property
     def races(self) -> tuple[CompiledRaceRecord, ...]:

@@ -1,0 +1,181 @@
+"""From a captured launch to its verdict: every config decided once, equal ones shared, nothing lost on the way."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+import traceback
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from racefree.config import Settings
+from racefree.errors import Refusal, Refused
+from racefree.graph.launch import Argument, Descriptor, LaunchFacts, Scalar, Storage, Tensor
+from racefree.launch import ArgumentSummary, Launch
+from racefree.verdict import ProofScope, RaceConfigVerdict, RaceVerdict, Status
+
+if TYPE_CHECKING:
+    from racefree.triton.launches import CapturedConfig, CapturedLaunch
+    from racefree.ttir.generic import GenericModule
+
+INTERNAL_ERROR = "internal-error"
+"""The refusal kind of a config whose analysis failed by a fault of racefree itself."""
+
+_WEAKEST_LAST = (ProofScope.ANY_PARAMS_ANY_GRID, ProofScope.THIS_PARAMS_ANY_GRID, ProofScope.THIS_PARAMS_THIS_GRID)
+_WORST_FIRST = (Status.RACES, Status.UNSUPPORTED, Status.VACUOUS, Status.OK)
+
+
+@dataclass(slots=True)
+class Analyst:
+    """Decides captured launches under one set of settings. Launches of several threads take turns.
+
+    `tracebacks` collects what went wrong inside racefree itself, for a report of the fault.
+    """
+
+    settings: Settings
+    tracebacks: list[str] = field(default_factory=list)
+    _known: dict[bytes, RaceConfigVerdict] = field(default_factory=dict)
+    _whole: dict[tuple[bytes, ...], RaceVerdict] = field(default_factory=dict)
+    _turn: threading.RLock = field(default_factory=threading.RLock)
+
+    def decide(self, captured: CapturedLaunch) -> Launch:
+        """The launch with its verdict. Equal launches share one verdict object. Only an interrupt is ever raised."""
+        with self._turn:
+            try:
+                return _launch(captured, self._verdict(captured))
+            except Exception as error:
+                self.tracebacks.append(traceback.format_exc())
+                failed = RaceConfigVerdict({}, Status.UNSUPPORTED, refusal=_internal(error))
+                return _bare_launch(captured, merge((failed,), notes=captured.notes))
+
+    def interrupted(self, captured: CapturedLaunch) -> Launch:
+        """What to record for a launch whose analysis the user interrupted."""
+        refusal = Refusal("interrupted", "the analysis of this launch was interrupted", captured.site)
+        verdict = merge((RaceConfigVerdict({}, Status.UNSUPPORTED, refusal=refusal),), notes=captured.notes)
+        return _bare_launch(captured, verdict)
+
+    def _verdict(self, captured: CapturedLaunch) -> RaceVerdict:
+        start = time.perf_counter()
+        keys = tuple(_config_key(config) for config in captured.configs)
+        identity = (*keys, "\0".join((captured.kernel, *captured.notes)).encode())
+        verdict = self._whole.get(identity)
+        if verdict is None:
+            configs = tuple(self._config(c, key) for c, key in zip(captured.configs, keys, strict=True))
+            merged = merge(configs, notes=captured.notes, seconds=time.perf_counter() - start)
+            verdict = self._whole[identity] = replace(merged, memory_model=_memory_model(captured))
+        return verdict
+
+    def _config(self, config: CapturedConfig, key: bytes) -> RaceConfigVerdict:
+        if config.failure is not None or config.facts is None or config.module is None:
+            refusal = config.failure or Refusal(INTERNAL_ERROR, "the launch was taken without facts or a module")
+            return RaceConfigVerdict(config.config, Status.UNSUPPORTED, refusal=refusal)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._fresh(config.module, config.facts)
+        races, fragile = (
+            tuple(replace(record, config=config.config) for record in records)
+            for records in (known.races, known.grid_fragile)
+        )
+        return replace(known, config=config.config, races=races, grid_fragile=fragile)
+
+    def _fresh(self, module: GenericModule, facts: LaunchFacts) -> RaceConfigVerdict:
+        from racefree.proof.rungs import Options, decide
+        from racefree.ttir.read import read_program
+
+        start = time.perf_counter()
+        try:
+            options = Options(lanes=self.settings.lanes, scope=self.settings.scope, budget=self.settings.budget)
+            verdict = decide(read_program(module), facts, options)
+        except Refused as refused:
+            verdict = RaceConfigVerdict({}, Status.UNSUPPORTED, refusal=refused.refusal)
+        except Exception as error:
+            self.tracebacks.append(traceback.format_exc())
+            verdict = RaceConfigVerdict({}, Status.UNSUPPORTED, refusal=_internal(error))
+        return replace(verdict, seconds=time.perf_counter() - start)
+
+
+def _memory_model(captured: CapturedLaunch) -> str:
+    from racefree.triton.versions import memory_model
+
+    facts = next((config.facts for config in captured.configs if config.facts is not None), None)
+    return "" if facts is None else memory_model(facts.triton_version, facts.target).name
+
+
+def _internal(error: Exception) -> Refusal:
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" in {frames[-1].name}" if frames else ""
+    return Refusal(INTERNAL_ERROR, f"racefree failed{where}: {type(error).__name__}: {error}; please report this")
+
+
+def merge(configs: tuple[RaceConfigVerdict, ...], *, notes: Iterable[str] = (), seconds: float = 0.0) -> RaceVerdict:
+    """The verdict on a launch: the worst status of its configs, the weakest scope, all qualifiers.
+
+    A launch without any config that could be analysed is `unsupported`.
+    """
+    found = {config.status for config in configs}
+    status = next((s for s in _WORST_FIRST if s in found), Status.UNSUPPORTED)
+    scopes = [config.scope for config in configs if config.scope is not None]
+    scope = max(scopes, key=_WEAKEST_LAST.index) if status is Status.OK and scopes else None
+    stated = [c.qualifiers for c in configs if c.status in (Status.OK, Status.RACES)]
+    qualifiers = tuple(sorted({qualifier for qualifiers in stated for qualifier in qualifiers}))
+    return RaceVerdict(status, scope, qualifiers, configs, tuple(notes), seconds=seconds)
+
+
+def _launch(captured: CapturedLaunch, verdict: RaceVerdict) -> Launch:
+    facts = next((config.facts for config in captured.configs if config.facts is not None), None)
+    launch = _bare_launch(captured, verdict)
+    if facts is None:
+        return launch
+    arguments = tuple(ArgumentSummary(name, _summary(argument)) for name, argument in facts.arguments.items())
+    return replace(launch, grid=facts.grid, target=facts.target, arguments=arguments)
+
+
+def _bare_launch(captured: CapturedLaunch, verdict: RaceVerdict) -> Launch:
+    return Launch(captured.kernel, captured.site, captured.launch_site, None, "", (), verdict)
+
+
+def _summary(argument: Argument) -> str:
+    match argument:
+        case Scalar():
+            return repr(argument.value)
+        case Tensor():
+            return f"{argument.dtype}{list(argument.shape)} strides {argument.strides}"
+        case Descriptor():
+            return f"descriptor of {argument.base.dtype}{list(argument.shape)}, block {list(argument.block_shape)}"
+
+
+def _config_key(config: CapturedConfig) -> bytes:
+    """Equal keys mean equal questions: same module, same facts, contents included; config kwargs do not count."""
+    digest = hashlib.blake2b(digest_size=32)
+
+    def add(*values: object) -> None:
+        digest.update(repr(values).encode())
+
+    if config.module is None or config.facts is None:
+        add(config.config, config.failure)
+        return digest.digest()
+    facts = config.facts
+    add(config.module.text, facts.kernel, facts.grid, facts.num_warps, facts.warp_size, facts.num_ctas, facts.target)
+    add(facts.triton_version)
+    for name, argument in facts.arguments.items():
+        add(name, type(argument).__name__)
+        match argument:
+            case Scalar():
+                add(argument.value)
+            case Tensor():
+                _add_tensor(digest, argument)
+            case Descriptor():
+                add(argument.shape, argument.strides, argument.block_shape, argument.padding)
+                _add_tensor(digest, argument.base)
+    return digest.digest()
+
+
+def _add_tensor(digest: hashlib.blake2b, tensor: Tensor) -> None:
+    shape = (tensor.address, tensor.element_bytes, tensor.dtype, tensor.shape, tensor.strides)
+    digest.update(repr(shape).encode())
+    storage: Storage = tensor.storage
+    digest.update(repr((storage.address, storage.nbytes, storage.contents is None, storage.why_unknown)).encode())
+    if storage.contents is not None:
+        digest.update(storage.contents.data)

@@ -1,0 +1,286 @@
+"""The command line: reads options, runs the right front end, writes reports, and sets the exit status."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+from typing import Any, NoReturn, TextIO
+
+import click
+
+import racefree
+from racefree.config import settings
+from racefree.errors import InputError, MissingPackage, RacefreeError, UnsupportedVersion
+from racefree.frontends import Found, Request, front_end, inputs
+from racefree.launch import Launch
+from racefree.report import exits, formats, text
+from racefree.report.model import Report
+from racefree.report.rules import RULES, explain
+
+_SCRIPT_OPTIONS = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(racefree.__version__, prog_name="racefree")
+def racefree_command() -> None:
+    """Decide, without the accelerator, whether an accelerator kernel has a data race.
+
+    Exit status: 0 proved race-free, 1 races, 2 wrong usage or input, 3 something was not analysed, 5 nothing to check,
+    70 a fault of racefree itself, 130 interrupted.
+    """
+
+
+@racefree_command.command(context_settings=_SCRIPT_OPTIONS)
+@click.option("--target", metavar="ARCH", help="Compile kernels for this target, e.g. cuda:90 or hip:gfx942 [cuda:80].")
+@click.option("--lanes", type=click.Choice(["default", "strict"]), help="How lanes of one program are ordered.")
+@click.option("--scope", type=click.Choice(["any", "launch"]), help="Try to prove any grid, or only the launch [any].")
+@click.option("--budget", type=float, metavar="FACTOR", help="Give each proof this many times its usual time [1].")
+@click.option(
+    "--format", "shown", type=click.Choice(formats.NAMES), default="text", help="Format of the report [text]."
+)
+@click.option(
+    "--output", "outputs", multiple=True, metavar="[FORMAT=]FILE", help="Write the report to a file; repeatable."
+)
+@click.option(
+    "--save-launches", "save_to", type=click.Path(path_type=Path, file_okay=False), help="Keep every launch here."
+)
+@click.option("--grid", metavar="X[,Y[,Z]]", help="Grid of a TTIR module.")
+@click.option("--arg", "given", multiple=True, metavar="NAME=VALUE", help="Argument of a TTIR module; repeatable.")
+@click.option("-v", "--verbose", is_flag=True, help="Also show what was proved, and for which launches.")
+@click.option("-q", "--quiet", is_flag=True, help="Show races and what was not analysed, nothing else.")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def check(path: Path, arguments: tuple[str, ...], **options: Any) -> None:
+    """Check a script, saved launches or a TTIR module.
+
+    PATH is a Python script (ARGUMENTS are its own), a folder of saved launches, one saved launch, or a .ttir file.
+    A script runs in this process up to its kernels, which are analysed and not run; what it prints goes to stderr.
+    """
+    _check(path, arguments, options)
+
+
+@racefree_command.command("explain")
+@click.argument("rule", required=False)
+def explain_command(rule: str | None) -> None:
+    """Explain a rule: what it means, why it matters, a racy example and its fix. Without RULE, list all rules."""
+    if rule is None:
+        for known in RULES.values():
+            click.echo(f"{known.name}  {known.title}")
+        return
+    name = rule.upper()
+    if name not in RULES:
+        raise click.UsageError(f"{rule} is no rule; the rules are {', '.join(RULES)}")
+    click.echo(explain(name), nl=False)
+
+
+@racefree_command.command("report")
+@click.option(
+    "--format", "shown", type=click.Choice(formats.NAMES), default="text", help="Format of the report [text]."
+)
+@click.option(
+    "--output", "outputs", multiple=True, metavar="[FORMAT=]FILE", help="Write the report to a file; repeatable."
+)
+@click.option("-v", "--verbose", is_flag=True, help="Also show what was proved, and for which launches.")
+@click.option("-q", "--quiet", is_flag=True, help="Show races and what was not analysed, nothing else.")
+@click.argument("saved", type=click.Path(path_type=Path, dir_okay=False))
+def report_command(saved: Path, **options: Any) -> None:
+    """Show a report that was saved with `--format json`, in any format."""
+    from racefree.report.json_format import parse
+
+    with _told_plainly():
+        targets = _output_files(options["outputs"], options["shown"])
+        try:
+            document = saved.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"cannot read {saved}: {error}") from error
+        report = parse(document)
+        _write(report, targets, options)
+    sys.exit(exits.status(report))
+
+
+@click.command(context_settings=_SCRIPT_OPTIONS)
+@click.option("--compile", "compiled", is_flag=True, help="Analyse the compiled kernels (the only mode there is).")
+@click.option("--target", metavar="ARCH", help="Compile kernels for this target [cuda:80].")
+@click.argument("script", type=click.Path(path_type=Path))
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def tile_race_command(compiled: bool, target: str | None, script: Path, arguments: tuple[str, ...]) -> None:
+    """Check a Python script that launches Triton kernels, and show what was proved."""
+    if not compiled:
+        raise click.UsageError("pass --compile: racefree analyses compiled kernels, it does not run them")
+    _check(script, arguments, {"target": target, "verbose": True})
+
+
+def main() -> None:
+    """The `racefree` command."""
+    racefree_command(prog_name="racefree")
+
+
+def tile_race() -> None:
+    """The `tile-race` command."""
+    tile_race_command(prog_name="tile-race")
+
+
+def _check(path: Path, arguments: Sequence[str], options: dict[str, Any]) -> NoReturn:
+    start = time.perf_counter()
+    found = Found()
+    with _told_plainly():
+        targets = _output_files(options.get("outputs", ()), options.get("shown", "text"))
+        asked = {name: options.get(name) for name in ("target", "lanes", "scope", "budget")}
+        chosen = settings(project=path.resolve().parent, **asked)
+        files = inputs(path)
+        grid = _grid(options.get("grid"))
+        with _script_output_on_stderr() as stdout:
+            with _progress(found):
+                try:
+                    for file in files:
+                        request = Request(
+                            path=file,
+                            settings=chosen,
+                            arguments=tuple(arguments),
+                            grid=grid,
+                            given=tuple(options.get("given", ())),
+                            save_to=options.get("save_to"),
+                        )
+                        front_end(file).load()(request, found)
+                except KeyboardInterrupt:
+                    found.notes.append(f"interrupted while checking {file}")
+                    found.interrupted = True
+            report = found.report(seconds=time.perf_counter() - start)
+            _own_faults(found, verbose=bool(options.get("verbose")))
+            _write(report, targets, options, stdout=stdout)
+    sys.exit(exits.INTERRUPTED if found.interrupted and exits.status(report) != exits.RACES else exits.status(report))
+
+
+def _own_faults(found: Found, *, verbose: bool) -> None:
+    if found.script is not None and found.script.traceback:
+        click.echo(found.script.traceback, err=True, nl=False)
+    if found.tracebacks and verbose:
+        click.echo("\n".join(dict.fromkeys(found.tracebacks)), err=True)
+
+
+@contextmanager
+def _told_plainly() -> Iterator[None]:
+    """Errors a user can act on become one line and exit status 2; anything else is ours, and says so with status 70."""
+    try:
+        yield
+    except (InputError, MissingPackage, UnsupportedVersion) as error:
+        click.echo(f"racefree: {error}", err=True)
+        sys.exit(exits.BAD_INPUT)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("racefree: interrupted", err=True)
+        sys.exit(exits.INTERRUPTED)
+    except (RacefreeError, Exception) as error:
+        if isinstance(error, click.ClickException | click.exceptions.Exit):
+            raise
+        traceback.print_exc()
+        click.echo(f"racefree: internal error: {type(error).__name__}: {error}; please report this", err=True)
+        sys.exit(exits.INTERNAL_ERROR)
+
+
+@contextmanager
+def _script_output_on_stderr() -> Iterator[TextIO]:
+    """Inside the block whatever is printed goes to stderr, from C and child processes too; yields the real stdout."""
+    sys.stdout.flush()
+    shown = sys.stdout
+    try:
+        number = shown.fileno()
+    except (OSError, ValueError):
+        with redirect_stdout(sys.stderr):
+            yield shown
+        return
+    kept = os.dup(number)
+    with os.fdopen(kept, "w", encoding=shown.encoding, errors=shown.errors) as real:
+        os.dup2(sys.stderr.fileno(), number)
+        try:
+            with redirect_stdout(sys.stderr):
+                yield real
+        finally:
+            shown.flush()
+            real.flush()
+            os.dup2(kept, number)
+
+
+@contextmanager
+def _progress(found: Found) -> Iterator[None]:
+    """A line on stderr with the launches analysed so far, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    last = 0.0
+
+    def show(launch: Launch) -> None:
+        nonlocal last
+        now = time.perf_counter()
+        if now - last < 0.1:
+            return
+        last = now
+        racing = sum(bool(each.races) for each in found.launches)
+        line = f"{len(found.launches)} launches analysed, {racing} racing: {launch.kernel}"
+        click.echo(f"\r\x1b[K{line[: shutil.get_terminal_size().columns - 1]}", err=True, nl=False)
+
+    found.on_launch = show
+    try:
+        yield
+    finally:
+        click.echo("\r\x1b[K", err=True, nl=False)
+
+
+def _write(
+    report: Report, targets: Sequence[tuple[str, Path | None]], options: dict[str, Any], *, stdout: TextIO | None = None
+) -> None:
+    stream = stdout or sys.stdout
+    for name, path in targets:
+        if path is not None:
+            rendered = _rendered(name, report, options, colour=False)
+            try:
+                path.write_text(rendered, encoding="utf-8")
+            except OSError as error:
+                raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+            continue
+        colour = name == "text" and stream.isatty() and "NO_COLOR" not in os.environ
+        stream.write(_rendered(name, report, options, colour=colour))
+        stream.flush()
+
+
+def _rendered(name: str, report: Report, options: dict[str, Any], *, colour: bool) -> str:
+    if name != "text":
+        return formats.render(name, report)
+    width = shutil.get_terminal_size((100, 24)).columns
+    verbose, quiet = bool(options.get("verbose")), bool(options.get("quiet"))
+    return text.render(report, text.Options(verbose=verbose, quiet=quiet, colour=colour, width=width))
+
+
+def _output_files(outputs: Sequence[str], shown: str) -> list[tuple[str, Path | None]]:
+    """(format, file) pairs; a file of None is stdout, which stays unused when a FILE without a format takes its place."""
+    targets: list[tuple[str, Path | None]] = []
+    on_stdout = True
+    for output in outputs:
+        name, equals, file = output.partition("=")
+        named = bool(equals) and name in formats.NAMES
+        targets.append((name, Path(file)) if named else (shown, Path(output)))
+        on_stdout &= named
+    if on_stdout:
+        targets.append((shown, None))
+    for _name, path in targets:
+        if path is not None and (not path.parent.is_dir() or path.is_dir()):
+            raise InputError(f"cannot write {path}: no such folder, or it is one")
+    return targets
+
+
+def _grid(given: str | None) -> tuple[int, int, int] | None:
+    if given is None:
+        return None
+    try:
+        sizes = [int(part) for part in given.replace("x", ",").split(",")]
+    except ValueError:
+        sizes = []
+    if not 1 <= len(sizes) <= 3 or any(size < 0 for size in sizes):
+        raise InputError(f"--grid takes one to three sizes like 128 or 8,4, not {given!r}")
+    x, y, z = (*sizes, 1, 1)[:3]
+    return x, y, z

@@ -1,0 +1,76 @@
+"""What a user may set for an analysis, where from, and the values that hold otherwise."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from racefree.errors import InputError
+
+Lanes = Literal["default", "strict"]
+ScopeWanted = Literal["any", "launch"]
+
+TARGET_VARIABLE = "RACEFREE_TARGET"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`target` is what kernels are compiled for (`cuda:80`, `hip:gfx942`), `lanes` how one program's lanes are ordered.
+
+    Without a target, that of the environment variable `RACEFREE_TARGET` is taken, else cuda:80.
+    `scope` "any" tries proofs for every grid before the launch's own; "launch" asks only about the launch.
+    `budget` scales the time that each way to prove may take: 2 gives each twice its usual time.
+    """
+
+    target: str | None = None
+    lanes: Lanes = "default"
+    scope: ScopeWanted = "any"
+    budget: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.lanes not in get_args(Lanes):
+            raise InputError(f"lanes must be one of {', '.join(get_args(Lanes))}, not {self.lanes!r}")
+        if self.scope not in get_args(ScopeWanted):
+            raise InputError(f"scope must be one of {', '.join(get_args(ScopeWanted))}, not {self.scope!r}")
+        if isinstance(self.budget, bool) or not isinstance(self.budget, int | float) or self.budget <= 0:
+            raise InputError(f"budget must be a positive factor, not {self.budget!r}")
+        if self.target is not None and not isinstance(self.target, str):
+            raise InputError(f"target must be a text like cuda:80 or hip:gfx942, not {self.target!r}")
+
+
+def settings(*, project: Path | None = None, **given: Any) -> Settings:
+    """Explicit values first, then `RACEFREE_TARGET`, then `[tool.racefree]` of the pyproject.toml at or above `project`.
+
+    A value of None counts as not given. Raises InputError for an unknown key or an impossible value.
+    """
+    found: dict[str, Any] = _project_table(project) if project is not None else {}
+    if os.environ.get(TARGET_VARIABLE):
+        found["target"] = os.environ[TARGET_VARIABLE]  # stronger than the project's, weaker than what the caller gives
+    found.update({name: value for name, value in given.items() if value is not None})
+    return replace(Settings(), **found)
+
+
+def _project_table(start: Path) -> dict[str, Any]:
+    for folder in (start, *start.parents):
+        path = folder / "pyproject.toml"
+        if path.is_file():
+            return _checked(path)
+    return {}
+
+
+def _checked(path: Path) -> dict[str, Any]:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: {error}") from error
+    table = document.get("tool", {}).get("racefree", {})
+    known = {field.name for field in fields(Settings)}
+    unknown = sorted(set(table) - known)
+    if unknown:
+        raise InputError(
+            f"{path}: unknown key {unknown[0]!r} in [tool.racefree]; known keys: {', '.join(sorted(known))}"
+        )
+    return dict(table)

@@ -1,0 +1,146 @@
+"""Runs a Python script in this process and decides every launch it makes; how the script ends is part of the report."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from racefree.analysis import Analyst
+from racefree.errors import InputError
+from racefree.frontends import Found, Request
+from racefree.frontends.children import Spool, spooling
+from racefree.report.model import Ending, Script
+
+if TYPE_CHECKING:
+    from racefree.triton.launches import CapturedLaunch
+
+
+class _HardExit(BaseException):
+    """`os._exit` called by the script in its main thread; it must not take the report with it."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+def check(request: Request, found: Found) -> None:
+    """Run the script of the request. What it launches is added to `found`, its ending becomes `found.script`.
+
+    Raises InputError when it has a syntax error, MissingPackage or UnsupportedVersion when Triton or torch are not there.
+    """
+    from racefree.triton.capture import capturing
+
+    _check_syntax(request.path)
+    analyst = Analyst(request.settings)
+    owner = os.getpid()
+    with spooling(found) as spool, capturing(_taker(analyst, found, spool, request), target=request.settings.target):
+        script = _ending(str(request.path), lambda: _run(request.path, request.arguments))
+        if os.getpid() != owner:
+            _leave_child(script)
+    found.script = script
+    found.tracebacks += analyst.tracebacks
+
+
+def _taker(analyst: Analyst, found: Found, spool: Spool, request: Request) -> Callable[[CapturedLaunch], None]:
+    def take(captured: CapturedLaunch) -> None:
+        add = found.add if spool.in_owner else spool.write
+        try:
+            launch = analyst.decide(captured)
+        except KeyboardInterrupt:
+            add(analyst.interrupted(captured))
+            raise
+        add(launch)
+        if request.save_to is not None:
+            from racefree.triton.saved import save_launch
+
+            save_launch(captured, request.save_to)
+
+    return take
+
+
+def _check_syntax(path: Path) -> None:
+    try:
+        compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
+    except SyntaxError as error:
+        raise InputError(f"{path}:{error.lineno or 1}: syntax error: {error.msg}") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} is no Python script: {error}") from error
+
+
+def _run(path: Path, arguments: tuple[str, ...]) -> None:
+    argv, search = sys.argv, list(sys.path)
+    sys.argv = [str(path), *arguments]
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        with _soft_exit():
+            runpy.run_path(str(path), run_name="__main__")
+            for thread in threading.enumerate():
+                if thread is not threading.current_thread() and not thread.daemon:
+                    thread.join()
+    finally:
+        sys.argv, sys.path[:] = argv, search
+
+
+@contextmanager
+def _soft_exit() -> Iterator[None]:
+    """Turns `os._exit` in this process's main thread into an exception, so that the report is still written."""
+    hard, owner = os._exit, os.getpid()
+
+    def leave(status: int) -> NoReturn:
+        if os.getpid() == owner and threading.current_thread() is threading.main_thread():
+            raise _HardExit(status)
+        hard(status)
+
+    os._exit = leave
+    try:
+        yield
+    finally:
+        os._exit = hard
+
+
+def _ending(path: str, run: Callable[[], None]) -> Script:
+    try:
+        run()
+    except KeyboardInterrupt:
+        return Script(path, Ending.INTERRUPTED, "was interrupted; launches it would have made later were not analysed")
+    except SystemExit as leaving:
+        return _exited(path, leaving.code)
+    except _HardExit as leaving:
+        return _exited(path, leaving.status)
+    except BaseException as error:
+        where, told = _told(path, error)
+        message = " ".join(f"{type(error).__name__}: {error}".split())
+        text = f"stopped with {message}{where}; launches it would have made later were not analysed"
+        return Script(path, Ending.RAISED, text, told)
+    return Script(path, Ending.FINISHED)
+
+
+def _exited(path: str, code: Any) -> Script:
+    if code is None or code == 0:
+        return Script(path, Ending.FINISHED)
+    return Script(path, Ending.EXITED, f"exited with status {code}" if isinstance(code, int) else f"exited: {code}")
+
+
+def _told(path: str, error: BaseException) -> tuple[str, str]:
+    """(where the script was, its traceback without the frames that ran it)"""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename != path:
+        trace = trace.tb_next
+    where = f" in line {trace.tb_lineno}" if trace is not None else ""
+    return where, "".join(traceback.format_exception(type(error), error, trace))
+
+
+def _leave_child(script: Script) -> NoReturn:
+    """A forked child that runs to the script's end leaves as the script would have left it, and reports nothing itself."""
+    status: Mapping[Ending, int] = {Ending.FINISHED: 0, Ending.INTERRUPTED: 130}
+    sys.stdout.flush()
+    sys.stderr.write(script.traceback)
+    sys.stderr.flush()
+    os._exit(status.get(script.ending, 1))

@@ -1,0 +1,72 @@
+"""The report as JSON with a schema number: everything the other formats show, and the full verdict records."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from racefree.errors import InputError
+from racefree.report.model import Report, count, distinct_findings
+
+if TYPE_CHECKING:
+    from cattrs import Converter
+
+SCHEMA = 1
+KIND = "racefree-report"
+
+T = TypeVar("T")
+
+
+def render(report: Report) -> str:
+    document = {
+        "summary": asdict(count(report)),
+        "races": [
+            {"fingerprint": o.fingerprint, "rule": o.finding.rule, "subject": o.subject.name, "launches": o.launches}
+            for o in distinct_findings(report)
+        ],
+    }
+    return dumps(KIND, SCHEMA, report, **document)
+
+
+def parse(text: str) -> Report:
+    """A report that `render` wrote. Raises InputError for anything else, or for another schema number."""
+    return loads(text, kind=KIND, schema=SCHEMA, into=Report)
+
+
+def dumps(kind: str, schema: int, value: Any, **beside: Any) -> str:
+    """A JSON document that says what it is: its kind, its schema number, what stands `beside`, and the value."""
+    document = {"kind": kind, "schema": schema, **beside, "value": _converter().unstructure(value)}
+    return json.dumps(document, indent=1, default=str) + "\n"
+
+
+def loads(text: str, *, kind: str, schema: int, into: type[T]) -> T:
+    """The value of a document that `dumps` wrote. Raises InputError when it is damaged, or of another kind or schema."""
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"this is no JSON: {error}") from error
+    if not isinstance(document, dict) or document.get("kind") != kind:
+        raise InputError(f"this JSON document is no {kind}")
+    if document.get("schema") != schema:
+        raise InputError(
+            f"this {kind} has schema {document.get('schema')}, and this version of racefree reads {schema}"
+        )
+    try:
+        return _converter().structure(document["value"], into)
+    except Exception as error:  # cattrs raises a group of what it met
+        raise InputError(f"this {kind} is damaged: {error}") from error
+
+
+@cache
+def _converter() -> Converter:
+    from cattrs.preconf.json import make_converter
+
+    return make_converter()
+
+
+def plain_data(value: Any) -> dict[str, Any]:
+    """A dataclass of plain values as JSON-ready data; what JSON cannot hold becomes its text."""
+    data: dict[str, Any] = json.loads(json.dumps(_converter().unstructure(value), default=str))
+    return data

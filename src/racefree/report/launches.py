@@ -1,0 +1,148 @@
+"""Turns an analysed launch into what a report shows: which rule each race breaks, and what would mend it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from racefree.access import Site
+from racefree.launch import Launch
+from racefree.report import rules
+from racefree.report.model import Claim, Finding, Gap, Side, Subject
+from racefree.verdict import CompiledRaceRecord, RaceAccess, RaceConfigVerdict, SourceLine, Status
+
+
+def subject(launch: Launch, *, records: dict[str, Any], repeats: int = 1) -> Subject:
+    """The launch as a report subject; `records` is its full verdict as JSON-ready data."""
+    verdict = launch.verdict
+    proved = verdict.status is Status.OK and verdict.scope is not None
+    return Subject(
+        kind="launch",
+        name=launch.kernel,
+        status=verdict.status,
+        site=launch.site,
+        origin=launch.launch_site,
+        details=_details(launch),
+        findings=tuple(_finding(record) for record in launch.races),
+        fragile=tuple(_finding(record) for config in verdict.configs for record in config.grid_fragile),
+        gaps=tuple(_gap(launch, c) for c in verdict.configs if c.status in (Status.UNSUPPORTED, Status.VACUOUS)),
+        claim=Claim(verdict.scope.value, verdict.qualifiers, _rungs(launch)) if proved and verdict.scope else None,
+        notes=verdict.notes,
+        memory_model=verdict.memory_model,
+        seconds=verdict.seconds,
+        repeats=repeats,
+        records=records,
+    )
+
+
+def rule_of(record: CompiledRaceRecord) -> str:
+    """The rule that a race of a launch breaks."""
+    first, second = record.first, record.second
+    if first.atomic and second.atomic:
+        return rules.ATOMICS_APART
+    if first.atomic or second.atomic:
+        return rules.ATOMIC_AND_PLAIN
+    inside = record.programs[0] == record.programs[1]
+    if first.write and second.write:
+        return rules.INSIDE_WRITES if inside else rules.BETWEEN_WRITES
+    return rules.INSIDE_READ_WRITE if inside else rules.BETWEEN_READ_WRITE
+
+
+def hint_of(record: CompiledRaceRecord) -> str:
+    """One sentence on what usually mends a race of this shape."""
+    first, second = record.first, record.second
+    inside = record.programs[0] == record.programs[1]
+    if first.tensor and second.tensor and first.tensor != second.tensor:
+        return f"{first.tensor} and {second.tensor} share storage: pass tensors that do not overlap"
+    match rule_of(record):
+        case rules.ATOMICS_APART:
+            return 'give both atomics scope="gpu" (the default) and the same element type'
+        case rules.ATOMIC_AND_PLAIN:
+            plain = second if first.atomic else first
+            if plain.write:
+                return "initialise the memory before the launch, or make the plain store an atomic too"
+            return (
+                "read the value in a later launch, or make the load an atomic read and order it by release and acquire"
+            )
+        case rules.INSIDE_WRITES if first.source == second.source and first.iterations == second.iterations:
+            return "several lanes of one store share an element: mask all but one of them, or use an atomic"
+        case rules.INSIDE_WRITES | rules.INSIDE_READ_WRITE:
+            return "put tl.debug_barrier() between the two accesses, or keep each element on one lane"
+        case rules.BETWEEN_WRITES if first.source == second.source and not inside:
+            return _hint_same_store(first, second)
+        case rules.BETWEEN_READ_WRITE if first.element == second.element and first.lane == second.lane:
+            return (
+                "if this adds to memory that programs share, use tl.atomic_add; else write to a tensor that is not read"
+            )
+    return "give each program its own elements, or split the kernel into two launches"
+
+
+def _hint_same_store(first: RaceAccess, second: RaceAccess) -> str:
+    if first.lane == second.lane and first.iterations == second.iterations:
+        return (
+            "the address is the same in both programs: does it miss a tl.program_id axis, or the mask of one program?"
+        )
+    return "the blocks of two programs overlap: is the program id multiplied by the block size, and the tail masked?"
+
+
+def _finding(record: CompiledRaceRecord) -> Finding:
+    first, second = (_side(a, p) for a, p in zip((record.first, record.second), record.programs, strict=True))
+    return Finding(
+        rule=rule_of(record),
+        race_type=record.race_type,
+        first=first,
+        second=second,
+        reason=record.reason,
+        hint=hint_of(record),
+        config=config_text(record.config),
+    )
+
+
+def _side(access: RaceAccess, program: tuple[int, int, int]) -> Side:
+    at = "?" if access.element is None else str(access.element)
+    detail = []
+    if access.lane:
+        detail.append(f"lane {_index(access.lane)}")
+    if access.iterations:
+        detail.append(f"iteration {_index(access.iterations)}")
+    return Side(
+        operation=access.op,
+        writes=access.write,
+        actor=f"program {program}",
+        place=f"{access.tensor or '?'}[{at}]",
+        site=site_of(access.source, access.callers),
+        detail=", ".join(detail),
+    )
+
+
+def site_of(source: SourceLine, callers: tuple[SourceLine, ...] = ()) -> Site:
+    """A record's (file, line, function) as a site."""
+    return Site(source[0], source[1], 0, source[2], tuple(Site(c[0], c[1], 0, c[2]) for c in callers))
+
+
+def _gap(launch: Launch, config: RaceConfigVerdict) -> Gap:
+    text = config_text(config.config)
+    if config.refusal is None:
+        return Gap("vacuous", "nothing can execute under the premises, so nothing is claimed", launch.site, text)
+    return Gap(config.refusal.kind, config.refusal.reason, config.refusal.source or launch.site, text)
+
+
+def _details(launch: Launch) -> tuple[str, ...]:
+    lines = []
+    if launch.grid is not None:
+        lines.append(f"grid {launch.grid}, target {launch.target}")
+    if launch.arguments:
+        lines.append("; ".join(f"{argument.name}: {argument.text}" for argument in launch.arguments))
+    return tuple(lines)
+
+
+def _rungs(launch: Launch) -> tuple[str, ...]:
+    return tuple(sorted({config.rung for config in launch.verdict.configs if config.rung}))
+
+
+def _index(position: tuple[int, ...]) -> str:
+    return str(position[0]) if len(position) == 1 else str(position)
+
+
+def config_text(config: dict[str, Any]) -> str:
+    """Config kwargs as `BLOCK=32, num_warps=4`."""
+    return ", ".join(f"{name}={value}" for name, value in config.items())

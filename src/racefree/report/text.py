@@ -1,0 +1,207 @@
+"""The report a person reads in a terminal: every race with its source, every gap once per site, one summary line last."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from racefree.access import Site
+from racefree.report.model import (
+    Counts,
+    Ending,
+    NotAnalysed,
+    Occurrence,
+    Report,
+    Side,
+    Subject,
+    count,
+    distinct_findings,
+    distinct_gaps,
+)
+from racefree.report.rules import RULES
+from racefree.verdict import Status
+
+Paint = Callable[[str, str], str]
+"""(text, style name) -> text with or without colour codes"""
+
+_ANSI = {"race": "1;31", "gap": "1;33", "ok": "1;32", "place": "1", "dim": "2", "caret": "31"}
+
+
+def plain(text: str, _style: str) -> str:
+    return text
+
+
+def ansi(text: str, style: str) -> str:
+    return f"\x1b[{_ANSI[style]}m{text}\x1b[0m"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """`verbose` also shows what was proved; `quiet` leaves only races and gaps; `width` is in columns."""
+
+    verbose: bool = False
+    quiet: bool = False
+    colour: bool = False
+    width: int = 100
+
+    @property
+    def paint(self) -> Paint:
+        return ansi if self.colour else plain
+
+
+def render(report: Report, options: Options | None = None) -> str:
+    options = options or Options()
+    blocks = [race(report, occurrence, options) for occurrence in distinct_findings(report)]
+    gaps = [gap(report, unanalysed, options) for unanalysed in distinct_gaps(report)]
+    if gaps:
+        blocks.append("\n".join(gaps))
+    if options.verbose:
+        blocks += [_proofs(report, options), _fragile(report, options)]
+    blocks += [notes(report, options), _script(report, options), summary(count(report), options)]
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def race(report: Report, occurrence: Occurrence, options: Options) -> str:
+    finding, subject, paint = occurrence.finding, occurrence.subject, options.paint
+    head = (
+        f"{paint(place(report, finding.site), 'place')}: {paint('RACE', 'race')} {finding.rule} "
+        f"{RULES[finding.rule].title} on {finding.first.place}"
+    )
+    lines = [head, *_context(report, occurrence)]
+    lines += _accesses(report, (finding.first, finding.second), paint)
+    lines += _labelled("why", finding.reason, options)
+    lines += _labelled("hint", finding.hint, options)
+    if not options.quiet:
+        lines += _labelled("more", f"racefree explain {finding.rule}", options)
+    return "\n".join(lines) if subject else head
+
+
+def _context(report: Report, occurrence: Occurrence) -> list[str]:
+    subject = occurrence.subject
+    origin = f", launched at {place(report, subject.origin)}" if subject.origin else ""
+    config = f", config {occurrence.finding.config}" if occurrence.finding.config else ""
+    lines = [f"  {subject.kind} of {subject.name}{origin}{config}" if subject.kind == "launch" else f"  {subject.name}"]
+    lines += [f"  {detail}" for detail in subject.details]
+    if occurrence.launches > 1:
+        lines.append(f"  the same race in {occurrence.launches} launches; this is the first")
+    return lines
+
+
+def _accesses(report: Report, sides: tuple[Side, Side], paint: Paint) -> list[str]:
+    """Both accesses with their source lines; a caret line under each says who does what there."""
+    numbers = [str(side.site.line) for side in sides if side.site]
+    gutter = max((len(number) for number in numbers), default=1)
+    lines: list[str] = []
+    for side in sides:
+        source = report.line(side.site)
+        said = _said(side)
+        if side.site is None or source is None:
+            where = f" at {place(report, side.site)}" if side.site else ""
+            lines.append(f"  {' ' * gutter} | {said}{where}")
+            continue
+        start, length = _span(source, side.operation)
+        text = source.expandtabs(4)
+        if side.site != sides[0].site and sides[0].site and side.site.file != sides[0].site.file:
+            lines.append(f"  {' ' * gutter} | {report.path(side.site.file)}")
+        lines.append(f"  {side.site.line:>{gutter}} | {text}")
+        lines.append(f"  {' ' * gutter} | {' ' * start}{paint('^' * length, 'caret')} {said}")
+        lines += [f"  {' ' * gutter} |   called from {place(report, caller)}" for caller in side.site.callers]
+    return lines
+
+
+def _said(side: Side) -> str:
+    detail = f", {side.detail}" if side.detail else ""
+    return f"{side.operation} of {side.place} by {side.actor}{detail}"
+
+
+def _span(source: str, operation: str) -> tuple[int, int]:
+    """Where to put the caret in a source line (tabs as four columns): under the call, else under the whole statement."""
+    text = source.expandtabs(4)
+    indent = len(text) - len(text.lstrip())
+    for call in (f"tl.{operation}", operation):
+        at = text.find(call)
+        if at >= 0:
+            return at, len(call)
+    return indent, max(1, len(text.strip()))
+
+
+def _labelled(label: str, text: str, options: Options) -> list[str]:
+    if not text:
+        return []
+    room = max(40, options.width - 8)
+    first, *rest = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]
+    return [f"  {label:<5} {first}", *(f"        {line}" for line in rest)]
+
+
+def gap(report: Report, unanalysed: NotAnalysed, options: Options) -> str:
+    gap = unanalysed.gap
+    paint = options.paint
+    reason = " ".join(gap.reason.split())
+    where = ", ".join(unanalysed.subjects[:3]) + (", ..." if len(unanalysed.subjects) > 3 else "")
+    times = f", {unanalysed.launches} launches" if unanalysed.launches > 1 else ""
+    head = f"{paint(place(report, gap.site), 'place')}: {paint('NOT ANALYSED', 'gap')}"
+    return f"{head} {gap.kind}: {reason} ({where}{times})"
+
+
+def _proofs(report: Report, options: Options) -> str:
+    return "\n".join(_proof(report, s, options) for s in report.subjects if s.status is Status.OK)
+
+
+def _proof(report: Report, subject: Subject, options: Options) -> str:
+    claim = subject.claim
+    assumed = f"; {', '.join(claim.qualifiers)}" if claim and claim.qualifiers else ""
+    scope = f" for {claim.scope}" if claim else ""
+    rungs = f" [{', '.join(claim.rungs)}]" if claim and claim.rungs else ""
+    times = f" x{subject.repeats}" if subject.repeats > 1 else ""
+    head = f"{options.paint(place(report, subject.site), 'place')}: {options.paint('ok', 'ok')}"
+    model = f"; memory model: {subject.memory_model}" if subject.memory_model else ""
+    return (
+        f"{head} {subject.name}{times} proved race-free{scope}{assumed}{model}{rungs} in {subject.seconds * 1e3:.0f} ms"
+    )
+
+
+def _fragile(report: Report, options: Options) -> str:
+    lines = []
+    for subject in report.subjects:
+        for finding in subject.fragile:
+            lines.append(
+                f"{options.paint(place(report, finding.site), 'place')}: note: {subject.name} would race at another grid: "
+                f"{finding.first.actor} and {finding.second.actor} on {finding.first.place}"
+            )
+    return "\n".join(dict.fromkeys(lines))
+
+
+def notes(report: Report, options: Options) -> str:
+    lines = [f"note: {note}" for note in report.notes]
+    for subject in report.subjects:
+        lines += [f"{place(report, subject.site)}: note: {subject.name}: {note}" for note in subject.notes]
+    return "" if options.quiet else "\n".join(dict.fromkeys(lines))
+
+
+def _script(report: Report, options: Options) -> str:
+    script = report.script
+    if script is None or script.ending is Ending.FINISHED:
+        return ""
+    return f"{report.path(script.path)}: the script {script.text}"
+
+
+def summary(counts: Counts, options: Options) -> str:
+    """The last line. It always has the same figures, zeros included, so that it can be compared and searched."""
+    parts = [f"{counts.launches} launches"]
+    if counts.programs:
+        parts.append(f"{counts.programs} engine programs")
+    races = f"{counts.races} races"
+    figures = (
+        f"{options.paint(races, 'race') if counts.races else races} in {counts.racing}, {counts.not_analysed} not analysed, "
+        f"{counts.vacuous} vacuous, {counts.proved} proved race-free"
+    )
+    return f"{' and '.join(parts)}: {figures}"
+
+
+def place(report: Report, site: Site | None) -> str:
+    """`file:line:column`, the column left out where it is not known."""
+    if site is None:
+        return "<unknown>"
+    column = f":{site.column}" if site.column else ""
+    return f"{report.path(site.file)}:{site.line}{column}"

@@ -1,0 +1,188 @@
+"""The Python interface: analyse one launch, or take every launch that a piece of code makes."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar, overload
+
+from racefree.analysis import Analyst
+from racefree.config import Settings, settings
+from racefree.errors import InputError
+from racefree.launch import Launch
+
+DISABLE_VARIABLE = "ENABLE_RACE_DETECTOR"
+SAVED_KIND = "racefree-verdicts"
+SAVED_SCHEMA = 1
+
+launches: list[Launch] = []
+"""Every launch analysed in this process, oldest first. `launches.clear()` forgets them."""
+
+OnLaunch = Callable[[Launch], None]
+
+
+def analyze(
+    kernel: Any, *args: Any, grid: Any, target: str | None = None, lanes: str | None = None, **kwargs: Any
+) -> Launch:
+    """Decide one launch of `kernel` without running it.
+
+    `args` and `kwargs` are what the kernel is called with (constexprs and `num_warps` included), `grid` a tuple or a callable.
+    What cannot be analysed is in the verdict, as `unsupported` with a refusal; it is never raised.
+    Raises MissingPackage without Triton, UnsupportedVersion with one that is not supported.
+    """
+    from racefree.triton.capture import capture_one
+
+    chosen = settings(target=target, lanes=lanes)
+    launch = Analyst(chosen).decide(capture_one(kernel, args, kwargs, grid, chosen.target))
+    launches.append(launch)
+    return launch
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledRaceDetector:
+    """Takes launches, compiles them on the host and decides them; kernels are not run. Made by `RaceDetector()`.
+
+    `on_launch` is called with every launch once it is decided; by default races and what was not analysed go to stderr.
+    """
+
+    settings: Settings
+    on_launch: OnLaunch | None = None
+    analyst: Analyst = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "analyst", Analyst(self.settings))
+
+    def watching(self) -> AbstractContextManager[None]:
+        """Analyse every launch made inside the `with` block."""
+        return _watching(self)
+
+
+@dataclass(frozen=True, slots=True)
+class NullRaceDetector:
+    """Does nothing: what `RaceDetector()` gives when `ENABLE_RACE_DETECTOR` is 0. Kernels run as they always did."""
+
+    def watching(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+Detector = CompiledRaceDetector | NullRaceDetector
+
+
+def RaceDetector(
+    *, compile: bool = True, target: str | None = None, lanes: str | None = None, on_launch: OnLaunch | None = None
+) -> Detector:
+    """A detector for `trace`. `compile=True` is the only mode: the launch's compiled TTIR is analysed.
+
+    With the environment variable `ENABLE_RACE_DETECTOR=0` the detector does nothing.
+    """
+    if os.environ.get(DISABLE_VARIABLE, "").strip().lower() in ("0", "false", "off"):
+        return NullRaceDetector()
+    if not compile:
+        raise InputError("racefree analyses compiled kernels: use RaceDetector(compile=True)")
+    return CompiledRaceDetector(settings(target=target, lanes=lanes), on_launch)
+
+
+@contextmanager
+def _watching(detector: CompiledRaceDetector) -> Iterator[None]:
+    from racefree.report.live import LiveReport
+    from racefree.triton.capture import capturing
+    from racefree.triton.launches import CapturedLaunch
+
+    told = detector.on_launch or LiveReport()
+
+    def take(captured: CapturedLaunch) -> None:
+        try:
+            launch = detector.analyst.decide(captured)
+        except KeyboardInterrupt:
+            launches.append(detector.analyst.interrupted(captured))
+            raise
+        launches.append(launch)
+        told(launch)
+
+    with capturing(take, target=detector.settings.target):
+        yield
+
+
+Traced = TypeVar("Traced")
+
+
+class _Trace:
+    """`with trace(detector):` around code, or `@trace(detector)` on a kernel or a function."""
+
+    __slots__ = ("_detector", "_open")
+
+    def __init__(self, detector: Detector) -> None:
+        self._detector = detector
+        self._open: list[AbstractContextManager[None]] = []
+
+    def __enter__(self) -> Detector:
+        watching = self._detector.watching()
+        watching.__enter__()
+        self._open.append(watching)
+        return self._detector
+
+    def __exit__(self, *failure: Any) -> None:
+        self._open.pop().__exit__(*failure)
+
+    @overload
+    def __call__(self, traced: Callable[..., Traced]) -> Callable[..., Traced]: ...
+    @overload
+    def __call__(self, traced: Any) -> Any: ...
+    def __call__(self, traced: Any) -> Any:
+        if hasattr(traced, "__getitem__") and hasattr(traced, "run"):
+            return TracedKernel(traced, self._detector)
+
+        @functools.wraps(traced)
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            with self._detector.watching():
+                return traced(*args, **kwargs)
+
+        return watched
+
+
+def trace(detector: Detector | None = None) -> _Trace:
+    """Analyse every launch made under it, as a context manager or as a decorator of a kernel or function.
+
+    The results are appended to `racefree.launches`.
+    """
+    return _Trace(RaceDetector() if detector is None else detector)
+
+
+@dataclass(frozen=True, slots=True)
+class TracedKernel:
+    """A kernel whose launches are analysed. Everything else of the kernel is reachable through it."""
+
+    kernel: Any
+    detector: Detector
+
+    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        return functools.partial(self.run, grid=grid, warmup=False)
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        with self.detector.watching():
+            return self.kernel.run(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.kernel, name)
+
+
+def save(path: str | Path, saved: Sequence[Launch] | None = None) -> None:
+    """Write launches with their verdicts and records to a JSON file; by default all of `racefree.launches`."""
+    from racefree.report.json_format import dumps
+
+    Path(path).write_text(dumps(SAVED_KIND, SAVED_SCHEMA, list(launches if saved is None else saved)), encoding="utf-8")
+
+
+def load(path: str | Path) -> list[Launch]:
+    """The launches that `save` wrote. Raises InputError when the file is missing, damaged or of another schema."""
+    from racefree.report.json_format import loads
+
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {path}: {error}") from error
+    return loads(text, kind=SAVED_KIND, schema=SAVED_SCHEMA, into=list[Launch])

@@ -18,6 +18,7 @@ from racefree.engines.program import (
     DependencyKind,
     EngineProgram,
     Footprint,
+    Footprints,
     InstructionFlag,
     Instructions,
     Loop,
@@ -225,7 +226,7 @@ class ProgramBuilder:
             semaphores=self._semaphores.tuple(),
             spaces=tuple(self._spaces),
             buffers=tuple(self._buffer_rows),
-            footprints=tuple(self._footprints),
+            footprints=_footprints(self._footprints),
             names=self._names,
             instructions=Instructions(_i32(self._engine), _i32(self._queue), _i32(self._opcode), _u8(self._flags)),
             accesses=Accesses(
@@ -235,12 +236,7 @@ class ProgramBuilder:
                 _byte(accesses[3]),
                 _narrow(accesses[4]),
             ),
-            dependencies=Dependencies(
-                _i32(self._dependency[0]),
-                _i32(self._dependency[1]),
-                _u8(self._dependency[2]),
-                _i32(self._dependency[3]),
-            ),
+            dependencies=Dependencies(_i32(source), _i32(target), _u8(kind), _i32(distance)),
             waits=Waits(_narrow(waits[0]), _narrow(waits[1]), _byte(waits[2]), waits[3], _narrow(waits[4])),
             updates=Updates(_narrow(updates[0]), _narrow(updates[1]), _byte(updates[2]), updates[3], _byte(updates[4])),
             rendezvous=tuple(self._rendezvous),
@@ -251,6 +247,13 @@ class ProgramBuilder:
         )
         validate(program)
         return program
+
+
+def _footprints(footprints: Iterable[Footprint]) -> Footprints:
+    try:
+        return Footprints.of(list(footprints))
+    except OverflowError as error:
+        raise InputError("an address does not fit 64 bits: check the offsets and steps of the input") from error
 
 
 def _sorted_rows(columns: tuple[array[int], ...], key: int) -> list[npt.NDArray[np.int64]]:

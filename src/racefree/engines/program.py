@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from racefree.access import Pattern, Site
 from racefree.errors import Refusal
+from racefree.geometry import PatternArray
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -56,6 +57,35 @@ class Footprint:
     space: int
     bytes: Pattern
     partitions: Pattern | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Footprints:
+    """Many footprints as columns. Row i of `partitions` is partition 0 alone where the space has one axis."""
+
+    space: I32
+    bytes: PatternArray
+    partitions: PatternArray
+    two_axes: U8
+
+    def __len__(self) -> int:
+        return len(self.space)
+
+    @classmethod
+    def of(cls, footprints: Sequence[Footprint]) -> Footprints:
+        """The footprints as columns. Raises OverflowError when an address does not fit 64 bits."""
+        return cls(
+            space=np.array([f.space for f in footprints], dtype=np.int32),
+            bytes=PatternArray.of([f.bytes for f in footprints]),
+            partitions=PatternArray.of([f.partitions or Pattern(0, 1) for f in footprints]),
+            two_axes=np.array([f.partitions is not None for f in footprints], dtype=np.uint8),
+        )
+
+    def __getitem__(self, row: int) -> Footprint:
+        if not 0 <= row < len(self):
+            raise IndexError(row)
+        partitions = self.partitions.pattern(row) if self.two_axes[row] else None
+        return Footprint(int(self.space[row]), self.bytes.pattern(row), partitions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +275,7 @@ class EngineProgram:
     semaphores: tuple[str, ...]
     spaces: tuple[Space, ...]
     buffers: tuple[Buffer, ...]
-    footprints: tuple[Footprint, ...]
+    footprints: Footprints
     names: Sequence[str]
     instructions: Instructions
     accesses: Accesses

@@ -27,6 +27,17 @@ _WEAKEST_LAST = (ProofScope.ANY_PARAMS_ANY_GRID, ProofScope.THIS_PARAMS_ANY_GRID
 _WORST_FIRST = (Status.RACES, Status.UNSUPPORTED, Status.VACUOUS, Status.OK)
 
 
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A launch with its verdict, and the addresses of the storages it may write (None: any of those it was given).
+
+    Since the kernel does not run, what a snapshot of those storages holds is stale from then on.
+    """
+
+    launch: Launch
+    storages_written: frozenset[int] | None
+
+
 @dataclass(slots=True)
 class Analyst:
     """Decides captured launches under one set of settings. Launches of several threads take turns.
@@ -37,18 +48,21 @@ class Analyst:
     settings: Settings
     tracebacks: list[str] = field(default_factory=list)
     _known: dict[bytes, RaceConfigVerdict] = field(default_factory=dict)
+    _written: dict[bytes, frozenset[str] | None] = field(default_factory=dict)
     _whole: dict[tuple[bytes, ...], RaceVerdict] = field(default_factory=dict)
     _turn: threading.RLock = field(default_factory=threading.RLock)
 
-    def decide(self, captured: CapturedLaunch) -> Launch:
+    def decide(self, captured: CapturedLaunch) -> Decided:
         """The launch with its verdict. Equal launches share one verdict object. Only an interrupt is ever raised."""
         with self._turn:
             try:
-                return _launch(captured, self._verdict(captured))
+                keys = tuple(_config_key(config) for config in captured.configs)
+                launch = _launch(captured, self._verdict(captured, keys))
+                return Decided(launch, self._storages_written(captured, keys))
             except Exception as error:
                 self.tracebacks.append(traceback.format_exc())
                 failed = RaceConfigVerdict({}, Status.UNSUPPORTED, refusal=_internal(error))
-                return _bare_launch(captured, merge((failed,), notes=captured.notes))
+                return Decided(_bare_launch(captured, merge((failed,), notes=captured.notes)), None)
 
     def interrupted(self, captured: CapturedLaunch) -> Launch:
         """What to record for a launch whose analysis the user interrupted."""
@@ -56,9 +70,8 @@ class Analyst:
         verdict = merge((RaceConfigVerdict({}, Status.UNSUPPORTED, refusal=refusal),), notes=captured.notes)
         return _bare_launch(captured, verdict)
 
-    def _verdict(self, captured: CapturedLaunch) -> RaceVerdict:
+    def _verdict(self, captured: CapturedLaunch, keys: tuple[bytes, ...]) -> RaceVerdict:
         start = time.perf_counter()
-        keys = tuple(_config_key(config) for config in captured.configs)
         identity = (*keys, "\0".join((captured.kernel, *captured.notes)).encode())
         verdict = self._whole.get(identity)
         if verdict is None:
@@ -73,27 +86,47 @@ class Analyst:
             return RaceConfigVerdict(config.config, Status.UNSUPPORTED, refusal=refusal)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = self._fresh(config.module, config.facts)
+            known = self._known[key] = self._fresh(config.module, config.facts, key)
         races, fragile = (
             tuple(replace(record, config=config.config) for record in records)
             for records in (known.races, known.grid_fragile)
         )
         return replace(known, config=config.config, races=races, grid_fragile=fragile)
 
-    def _fresh(self, module: GenericModule, facts: LaunchFacts) -> RaceConfigVerdict:
+    def _fresh(self, module: GenericModule, facts: LaunchFacts, key: bytes) -> RaceConfigVerdict:
+        from racefree.graph.written import written_parameters
         from racefree.proof.rungs import Options, decide
         from racefree.ttir.read import read_program
 
         start = time.perf_counter()
+        options = Options(lanes=self.settings.lanes, scope=self.settings.scope, budget=self.settings.budget)
+        self._written[key] = None
         try:
-            options = Options(lanes=self.settings.lanes, scope=self.settings.scope, budget=self.settings.budget)
-            verdict = decide(read_program(module), facts, options)
+            program = read_program(module)
+            self._written[key] = written_parameters(program)
+            verdict = decide(program, facts, options)
         except Refused as refused:
             verdict = RaceConfigVerdict({}, Status.UNSUPPORTED, refusal=refused.refusal)
         except Exception as error:
             self.tracebacks.append(traceback.format_exc())
             verdict = RaceConfigVerdict({}, Status.UNSUPPORTED, refusal=_internal(error))
         return replace(verdict, seconds=time.perf_counter() - start)
+
+    def _storages_written(self, captured: CapturedLaunch, keys: tuple[bytes, ...]) -> frozenset[int] | None:
+        written: set[int] = set()
+        for config, key in zip(captured.configs, keys, strict=True):
+            names = self._written.get(key)
+            if names is None or config.facts is None:
+                return None
+            for name in names:
+                match config.facts.arguments.get(name):
+                    case Tensor() as tensor:
+                        written.add(tensor.storage.address)
+                    case Descriptor() as descriptor:
+                        written.add(descriptor.base.storage.address)
+                    case _:
+                        return None
+        return frozenset(written)
 
 
 def _memory_model(captured: CapturedLaunch) -> str:

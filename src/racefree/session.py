@@ -8,12 +8,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from racefree.analysis import Analyst
 from racefree.config import Settings, settings
 from racefree.errors import InputError
 from racefree.launch import Launch
+
+if TYPE_CHECKING:
+    from racefree.triton.launches import CapturedLaunch
 
 DISABLE_VARIABLE = "ENABLE_RACE_DETECTOR"
 SAVED_KIND = "racefree-verdicts"
@@ -37,7 +40,7 @@ def analyze(
     from racefree.triton.capture import capture_one
 
     chosen = settings(target=target, lanes=lanes)
-    launch = Analyst(chosen).decide(capture_one(kernel, args, kwargs, grid, chosen.target))
+    launch = Analyst(chosen).decide(capture_one(kernel, args, kwargs, grid, chosen.target)).launch
     launches.append(launch)
     return launch
 
@@ -89,21 +92,40 @@ def RaceDetector(
 @contextmanager
 def _watching(detector: CompiledRaceDetector) -> Iterator[None]:
     from racefree.report.live import LiveReport
-    from racefree.triton.capture import capturing
-    from racefree.triton.launches import CapturedLaunch
 
     told = detector.on_launch or LiveReport()
 
-    def take(captured: CapturedLaunch) -> None:
-        try:
-            launch = detector.analyst.decide(captured)
-        except KeyboardInterrupt:
-            launches.append(detector.analyst.interrupted(captured))
-            raise
+    def add(launch: Launch) -> None:
         launches.append(launch)
         told(launch)
 
-    with capturing(take, target=detector.settings.target):
+    with deciding(detector.analyst, add):
+        yield
+
+
+@contextmanager
+def deciding(
+    analyst: Analyst, add: OnLaunch, *, also: Callable[[CapturedLaunch], None] | None = None
+) -> Iterator[None]:
+    """Take every launch made inside the block, decide it, and hand it to `add`; the taken launch itself goes to `also`.
+
+    A launch whose analysis is interrupted is handed over as not analysed before the interrupt goes on its way.
+    """
+    from racefree.triton.capture import capturing
+
+    def take(captured: CapturedLaunch) -> None:
+        if also is not None:
+            also(captured)
+        try:
+            decided = analyst.decide(captured)
+        except KeyboardInterrupt:
+            add(analyst.interrupted(captured))
+            raise
+        if decided.storages_written is not None:
+            capture.mark_written(decided.storages_written)
+        add(decided.launch)
+
+    with capturing(take, target=analyst.settings.target) as capture:
         yield
 
 

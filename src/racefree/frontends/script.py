@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from racefree.analysis import Analyst
 from racefree.errors import InputError
 from racefree.frontends import Found, Request
-from racefree.frontends.children import Spool, spooling
+from racefree.frontends.children import spooling
+from racefree.launch import Launch
 from racefree.report.model import Ending, Script
+from racefree.session import deciding
 
 if TYPE_CHECKING:
     from racefree.triton.launches import CapturedLaunch
@@ -35,34 +37,29 @@ def check(request: Request, found: Found) -> None:
 
     Raises InputError when it has a syntax error, MissingPackage or UnsupportedVersion when Triton or torch are not there.
     """
-    from racefree.triton.capture import capturing
-
     _check_syntax(request.path)
     analyst = Analyst(request.settings)
     owner = os.getpid()
-    with spooling(found) as spool, capturing(_taker(analyst, found, spool, request), target=request.settings.target):
-        script = _ending(str(request.path), lambda: _run(request.path, request.arguments))
-        if os.getpid() != owner:
-            _leave_child(script)
+    with spooling(found) as spool:
+
+        def add(launch: Launch) -> None:
+            (found.add if spool.in_owner else spool.write)(launch)
+
+        with deciding(analyst, add, also=_keep(request)):
+            script = _ending(str(request.path), lambda: _run(request.path, request.arguments))
+            if os.getpid() != owner:
+                _leave_child(script)
     found.script = script
     found.tracebacks += analyst.tracebacks
 
 
-def _taker(analyst: Analyst, found: Found, spool: Spool, request: Request) -> Callable[[CapturedLaunch], None]:
-    def take(captured: CapturedLaunch) -> None:
-        add = found.add if spool.in_owner else spool.write
-        try:
-            launch = analyst.decide(captured)
-        except KeyboardInterrupt:
-            add(analyst.interrupted(captured))
-            raise
-        add(launch)
-        if request.save_to is not None:
-            from racefree.triton.saved import save_launch
+def _keep(request: Request) -> Callable[[CapturedLaunch], None] | None:
+    folder = request.save_to
+    if folder is None:
+        return None
+    from racefree.triton.saved import save_launch
 
-            save_launch(captured, request.save_to)
-
-    return take
+    return lambda captured: save_launch(captured, folder)
 
 
 def _check_syntax(path: Path) -> None:

@@ -1,0 +1,79 @@
+"""Runs an autotuned launch with every config Triton would try, in place of picking one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from racefree.triton.arguments import plain_constant
+
+if TYPE_CHECKING:
+    from racefree.triton.capture import Capture
+
+
+def run_every_config(capture: Capture, tuner: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """What `Autotuner.run` does with a cold cache, hooks included, for every config that survives pruning.
+
+    The tuner's own pre and post hooks only run where Triton would benchmark: for a key seen for the first time and more
+    than one config. Returns the stand-in kernel of the first config that compiled.
+    """
+    from racefree.triton.capture import _jit_function
+
+    with capture.group(_jit_function(tuner), tuned=True) as group:
+        tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
+        configs = tuner.prune_configs(kwargs) if len(tuner.configs) > 1 else tuner.configs
+        benchmarked = len(configs) > 1 and capture.first_tuning(tuner, _tuning_key(tuner, kwargs))
+        kernels = [_run_config(group, tuner, config, args, kwargs, benchmarked) for config in configs]
+        best = next((i for i, k in enumerate(kernels) if k is not None and k.compiled.failure is None), 0)
+        tuner.best_config = configs[best]
+        if benchmarked:
+            tuner.pre_hook({**tuner.nargs, **kwargs, **configs[best].all_kwargs()}, reset_only=True)
+        tuner.nargs = None
+        return kernels[best]
+
+
+def _run_config(
+    group: Any, tuner: Any, config: Any, args: Sequence[Any], kwargs: dict[str, Any], benchmarked: bool
+) -> Any:
+    conflicts = kwargs.keys() & config.kwargs.keys()
+    if conflicts:
+        raise ValueError(f"Conflicting meta-parameters: {', '.join(sorted(conflicts))}")
+    current = {**kwargs, **config.all_kwargs()}
+    named = {**tuner.nargs, **current}
+    if config.pre_hook:
+        config.pre_hook(named)
+    if benchmarked:
+        tuner.pre_hook(named)
+    with tuning_with(group, config):
+        kernel = tuner.fn.run(*args, **current)
+    if benchmarked:
+        tuner.post_hook(named, exception=None)
+    return kernel
+
+
+@contextmanager
+def tuning_with(group: Any, config: Any) -> Iterator[None]:
+    """Launches inside are made with an autotuner's config."""
+    before = group.tuning
+    group.tuning = config_data(config)
+    try:
+        yield
+    finally:
+        group.tuning = before
+
+
+def config_data(config: Any) -> dict[str, Any]:
+    """A `triton.Config` as plain data: its keyword arguments, and the number of warps, which decides who owns a lane."""
+    data = {name: plain_constant(value) for name, value in config.kwargs.items()}
+    if config.num_warps is not None:
+        data["num_warps"] = int(config.num_warps)
+    if config.num_ctas not in (None, 1):
+        data["num_ctas"] = int(config.num_ctas)
+    return data
+
+
+def _tuning_key(tuner: Any, kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    named = {k: v for k, v in {**tuner.nargs, **kwargs}.items() if k in tuner.arg_names}
+    key = [named[k] for k in tuner.keys if k in named]
+    return (*key, *(str(v.dtype) for v in named.values() if hasattr(v, "dtype")))

@@ -1,0 +1,133 @@
+"""Which tensor contents a launch may rely on: copies of integer storages taken before it, and why others are unknown."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from racefree.graph.launch import Storage
+
+DEFAULT_CAP_BYTES = 256 << 20
+_META_BASE = 1 << 56
+_META_ALIGN = 1 << 12
+
+
+@dataclass(slots=True)
+class _Copy:
+    weak: Any
+    data: npt.NDArray[np.uint8]
+
+
+class StorageBook:
+    """What is known about the storages a program uses: stable addresses, copies of contents, and stale contents.
+
+    Storages are kept by weak reference to the allocation itself, so a new allocation at a reused address starts clean.
+    All methods expect torch function modes to be off.
+    """
+
+    def __init__(self, cap_bytes: int = DEFAULT_CAP_BYTES) -> None:
+        self._cap_bytes = cap_bytes
+        self._stale: dict[int, tuple[Any, str]] = {}
+        self._copies: dict[int, _Copy] = {}
+        self._meta: dict[int, tuple[Any, int]] = {}
+        self._next_meta = _META_BASE
+
+    @property
+    def has_stale(self) -> bool:
+        return bool(self._stale)
+
+    def mark_stale(self, storage: Any, why: str) -> None:
+        """From now on the contents of a torch storage are not what the real program would see there."""
+        self._stale[storage._cdata] = (_weak(storage), why)
+
+    def mark_clean(self, storage: Any) -> None:
+        """The whole storage was overwritten by torch with values that are real."""
+        self._stale.pop(storage._cdata, None)
+
+    def why_stale(self, storage: Any) -> str | None:
+        """The reason the contents are stale, None when they are real."""
+        found = self._stale.get(storage._cdata)
+        if found is None:
+            return None
+        if found[0].expired():
+            del self._stale[storage._cdata]
+            return None
+        return found[1]
+
+    def address_of(self, storage: Any, *, meta: bool) -> int:
+        """The start of a storage; a meta storage, which has no memory, gets a range of its own."""
+        if not meta:
+            return int(storage.data_ptr())
+        found = self._meta.get(storage._cdata)
+        if found is not None and not found[0].expired():
+            return found[1]
+        address = self._next_meta
+        self._next_meta += (storage.nbytes() + 2 * _META_ALIGN - 1) // _META_ALIGN * _META_ALIGN
+        self._meta[storage._cdata] = (_weak(storage), address)
+        return address
+
+    def snapshots(self, storages: Iterable[tuple[Any, bool, str | None]]) -> dict[int, Storage]:
+        """One `Storage` per torch storage of a launch, by the storage's identity (`_cdata`).
+
+        Each item is (storage, on the meta device, why its contents are not wanted). Copies are shared between launches while the
+        bytes are the same; those of one launch stay under the cap together.
+        """
+        self._forget_expired()
+        left = self._cap_bytes
+        taken: dict[int, Storage] = {}
+        for storage, meta, unwanted in storages:
+            if storage._cdata in taken:
+                continue
+            address, nbytes = self.address_of(storage, meta=meta), int(storage.nbytes())
+            why = "a meta tensor has no contents" if meta else unwanted or self.why_stale(storage)
+            if why is None and nbytes > left:
+                why = f"its {nbytes} bytes do not fit in what is left ({left} bytes) of the snapshot cap of {self._cap_bytes} bytes"
+            if why is not None:
+                taken[storage._cdata] = Storage(address, nbytes, None, why)
+                continue
+            left -= nbytes
+            taken[storage._cdata] = Storage(address, nbytes, self._copy(storage, address, nbytes), "")
+        return taken
+
+    def _copy(self, storage: Any, address: int, nbytes: int) -> npt.NDArray[np.uint8]:
+        now = _bytes_of(storage, address, nbytes)
+        kept = self._copies.get(storage._cdata)
+        # The bytes are compared, not torch's version counter: numpy views and extensions write without counting.
+        if kept is not None and kept.data.shape == now.shape and np.array_equal(kept.data, now):
+            return kept.data
+        data = now.copy()
+        data.setflags(write=False)
+        self._copies[storage._cdata] = _Copy(_weak(storage), data)
+        return data
+
+    def _forget_expired(self) -> None:
+        for table in (self._stale, self._meta):
+            for key in [k for k, v in table.items() if v[0].expired()]:
+                del table[key]
+        for key in [k for k, c in self._copies.items() if c.weak.expired()]:
+            del self._copies[key]
+        while sum(c.data.nbytes for c in self._copies.values()) > self._cap_bytes:
+            del self._copies[next(iter(self._copies))]
+
+
+def _weak(storage: Any) -> Any:
+    from torch.multiprocessing.reductions import StorageWeakRef
+
+    return StorageWeakRef(storage)
+
+
+def _bytes_of(storage: Any, address: int, nbytes: int) -> npt.NDArray[np.uint8]:
+    if nbytes == 0:
+        return np.zeros(0, dtype=np.uint8)
+    if storage.device.type == "cpu":
+        return np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(address))
+    import torch
+
+    flat = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
+    host: npt.NDArray[np.uint8] = flat.cpu().numpy()
+    return host

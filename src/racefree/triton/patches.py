@@ -1,0 +1,60 @@
+"""Changes to other modules that are undone in reverse order, and the frame of the user's own code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from contextlib import ExitStack
+from typing import Any
+
+from racefree.access import Site
+
+_ABSENT = object()
+
+
+class Patches(ExitStack):
+    """An exit stack that also replaces attributes."""
+
+    def set(self, owner: Any, name: str, value: Any) -> None:
+        """Replaces `owner.name` until exit; an attribute that was not there (or was inherited) is removed again."""
+        old = vars(owner).get(name, _ABSENT)
+        setattr(owner, name, value)
+        self.callback(_restore, owner, name, old)
+
+    def set_all(self, owner: Any, values: Iterable[tuple[str, Any]]) -> None:
+        for name, value in values:
+            self.set(owner, name, value)
+
+    def enter(self, context: Any) -> Any:
+        return self.enter_context(context)
+
+
+def _restore(owner: Any, name: str, old: Any) -> None:
+    if old is _ABSENT:
+        delattr(owner, name)
+    else:
+        setattr(owner, name, old)
+
+
+def first_outside_frame() -> Site:
+    """The innermost frame that is neither Triton's, torch's own machinery, nor ours: the line that made the launch."""
+    frame: Any = sys._getframe(1)
+    inside = _inside_folders()
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith(inside):
+            return Site(name, frame.f_lineno, 0, frame.f_code.co_name)
+        frame = frame.f_back
+    return Site("<unknown>", 0)
+
+
+def _inside_folders() -> tuple[str, ...]:
+    import contextlib
+
+    ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+    folders = [ours, os.path.abspath(contextlib.__file__), "<string>", "<frozen"]
+    triton = sys.modules.get("triton")
+    if triton is not None and triton.__file__:
+        folders.append(os.path.dirname(triton.__file__) + os.sep)
+    return tuple(folders)

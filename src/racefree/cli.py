@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 import click
+from click.core import ParameterSource
 
 import racefree
 from racefree.config import settings
@@ -62,7 +63,23 @@ def check(path: Path, arguments: tuple[str, ...], **options: Any) -> None:
     PATH is a Python script (ARGUMENTS are its own), a folder of saved launches, one saved launch, or a .ttir file.
     A script runs in this process up to its kernels, which are analysed and not run; what it prints goes to stderr.
     """
+    with _told_plainly():
+        if arguments and (path.is_dir() or not front_end(path).takes_arguments):
+            options |= _options_behind(path, arguments)
+            arguments = ()
     _check(path, arguments, options)
+
+
+def _options_behind(path: Path, arguments: tuple[str, ...]) -> dict[str, Any]:
+    """What follows a path that is no script is options of ours."""
+    with check.make_context("check", [*arguments, "--", str(path)]) as context:
+        given = {
+            n: v for n, v in context.params.items() if context.get_parameter_source(n) is ParameterSource.COMMANDLINE
+        }
+    extra = [*given.pop("arguments", ())]
+    if given.pop("path", path) != path or extra:
+        raise click.UsageError("check takes one input; only a script takes arguments of its own")
+    return given
 
 
 @racefree_command.command("explain")

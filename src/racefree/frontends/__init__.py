@@ -62,11 +62,15 @@ Check = Callable[[Request, Found], None]
 
 @dataclass(frozen=True, slots=True)
 class FrontEnd:
-    """`recognises(path, head)` sees the first bytes of the file; `module` has the function `check(request, found)`."""
+    """`recognises(path, head)` sees the first bytes of the file; `module` has the function `check(request, found)`.
+
+    What follows the input on the command line belongs to the input if it `takes_arguments`, else it is options of ours.
+    """
 
     name: str
     recognises: Callable[[Path, bytes], bool]
     module: str
+    takes_arguments: bool = False
 
     def load(self) -> Check:
         check: Check = import_module(self.module).check
@@ -97,7 +101,7 @@ def _is_script(path: Path, head: bytes) -> bool:
 FRONT_ENDS = (
     FrontEnd("saved launch", _is_saved_launch, "racefree.frontends.saved"),
     FrontEnd("TTIR module", _is_ttir, "racefree.frontends.module"),
-    FrontEnd("Python script", _is_script, "racefree.frontends.script"),
+    FrontEnd("Python script", _is_script, "racefree.frontends.script", takes_arguments=True),
 )
 
 

@@ -9,15 +9,22 @@ from racefree.report.model import Report
 
 Render = Callable[[Report], str]
 
-_MODULES = {
-    "json": "racefree.report.json_format",
-    "text": "racefree.report.text",
+_FUNCTIONS = {
+    "concise": ("concise", "render"),
+    "github": ("github", "render"),
+    "json": ("json_format", "render"),
+    "junit": ("junit", "render"),
+    "markdown": ("markdown", "render"),
+    "sarif": ("sarif", "render"),
+    "sarif-github": ("sarif", "render_for_github"),
+    "text": ("text", "render"),
 }
 
-NAMES = tuple(sorted(_MODULES))
+NAMES = tuple(sorted(_FUNCTIONS))
 
 
 def render(name: str, report: Report) -> str:
     """The report in the named format. Raises KeyError for a name that is no format."""
-    function: Render = import_module(_MODULES[name]).render
+    module, attribute = _FUNCTIONS[name]
+    function: Render = getattr(import_module(f"racefree.report.{module}"), attribute)
     return function(report)

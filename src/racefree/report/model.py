@@ -132,6 +132,13 @@ class Report:
         path = PurePath(file)
         return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else path.as_posix()
 
+    def place(self, site: Site | None) -> str:
+        """`file:line:column`, the column left out where it is not known."""
+        if site is None:
+            return "<unknown>"
+        column = f":{site.column}" if site.column else ""
+        return f"{self.path(site.file)}:{site.line}{column}"
+
 
 @dataclass(frozen=True, slots=True)
 class Counts:

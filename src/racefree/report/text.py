@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from racefree.access import Site
 from racefree.report.model import (
     Counts,
     Ending,
@@ -58,14 +57,14 @@ def render(report: Report, options: Options | None = None) -> str:
         blocks.append("\n".join(gaps))
     if options.verbose:
         blocks += [_proofs(report, options), _fragile(report, options)]
-    blocks += [notes(report, options), _script(report, options), summary(count(report), options)]
+    blocks += [notes(report, options), *script_ending(report), summary(count(report), options)]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
 def race(report: Report, occurrence: Occurrence, options: Options) -> str:
     finding, subject, paint = occurrence.finding, occurrence.subject, options.paint
     head = (
-        f"{paint(place(report, finding.site), 'place')}: {paint('RACE', 'race')} {finding.rule} "
+        f"{paint(report.place(finding.site), 'place')}: {paint('RACE', 'race')} {finding.rule} "
         f"{RULES[finding.rule].title} on {finding.first.place}"
     )
     lines = [head, *_context(report, occurrence)]
@@ -79,7 +78,7 @@ def race(report: Report, occurrence: Occurrence, options: Options) -> str:
 
 def _context(report: Report, occurrence: Occurrence) -> list[str]:
     subject = occurrence.subject
-    origin = f", launched at {place(report, subject.origin)}" if subject.origin else ""
+    origin = f", launched at {report.place(subject.origin)}" if subject.origin else ""
     config = f", config {occurrence.finding.config}" if occurrence.finding.config else ""
     lines = [f"  {subject.kind} of {subject.name}{origin}{config}" if subject.kind == "launch" else f"  {subject.name}"]
     lines += [f"  {detail}" for detail in subject.details]
@@ -95,22 +94,22 @@ def _accesses(report: Report, sides: tuple[Side, Side], paint: Paint) -> list[st
     lines: list[str] = []
     for side in sides:
         source = report.line(side.site)
-        said = _said(side)
+        told = said(side)
         if side.site is None or source is None:
-            where = f" at {place(report, side.site)}" if side.site else ""
-            lines.append(f"  {' ' * gutter} | {said}{where}")
+            where = f" at {report.place(side.site)}" if side.site else ""
+            lines.append(f"  {' ' * gutter} | {told}{where}")
             continue
         start, length = _span(source, side.operation)
         text = source.expandtabs(4)
         if side.site != sides[0].site and sides[0].site and side.site.file != sides[0].site.file:
             lines.append(f"  {' ' * gutter} | {report.path(side.site.file)}")
         lines.append(f"  {side.site.line:>{gutter}} | {text}")
-        lines.append(f"  {' ' * gutter} | {' ' * start}{paint('^' * length, 'caret')} {said}")
-        lines += [f"  {' ' * gutter} |   called from {place(report, caller)}" for caller in side.site.callers]
+        lines.append(f"  {' ' * gutter} | {' ' * start}{paint('^' * length, 'caret')} {told}")
+        lines += [f"  {' ' * gutter} |   called from {report.place(caller)}" for caller in side.site.callers]
     return lines
 
 
-def _said(side: Side) -> str:
+def said(side: Side) -> str:
     detail = f", {side.detail}" if side.detail else ""
     return f"{side.operation} of {side.place} by {side.actor}{detail}"
 
@@ -140,7 +139,7 @@ def gap(report: Report, unanalysed: NotAnalysed, options: Options) -> str:
     reason = " ".join(gap.reason.split())
     where = ", ".join(unanalysed.subjects[:3]) + (", ..." if len(unanalysed.subjects) > 3 else "")
     times = f", {unanalysed.launches} launches" if unanalysed.launches > 1 else ""
-    head = f"{paint(place(report, gap.site), 'place')}: {paint('NOT ANALYSED', 'gap')}"
+    head = f"{paint(report.place(gap.site), 'place')}: {paint('NOT ANALYSED', 'gap')}"
     return f"{head} {gap.kind}: {reason} ({where}{times})"
 
 
@@ -154,7 +153,7 @@ def _proof(report: Report, subject: Subject, options: Options) -> str:
     scope = f" for {claim.scope}" if claim else ""
     rungs = f" [{', '.join(claim.rungs)}]" if claim and claim.rungs else ""
     times = f" x{subject.repeats}" if subject.repeats > 1 else ""
-    head = f"{options.paint(place(report, subject.site), 'place')}: {options.paint('ok', 'ok')}"
+    head = f"{options.paint(report.place(subject.site), 'place')}: {options.paint('ok', 'ok')}"
     model = f"; memory model: {subject.memory_model}" if subject.memory_model else ""
     return (
         f"{head} {subject.name}{times} proved race-free{scope}{assumed}{model}{rungs} in {subject.seconds * 1e3:.0f} ms"
@@ -166,7 +165,7 @@ def _fragile(report: Report, options: Options) -> str:
     for subject in report.subjects:
         for finding in subject.fragile:
             lines.append(
-                f"{options.paint(place(report, finding.site), 'place')}: note: {subject.name} would race at another grid: "
+                f"{options.paint(report.place(finding.site), 'place')}: note: {subject.name} would race at another grid: "
                 f"{finding.first.actor} and {finding.second.actor} on {finding.first.place}"
             )
     return "\n".join(dict.fromkeys(lines))
@@ -175,33 +174,27 @@ def _fragile(report: Report, options: Options) -> str:
 def notes(report: Report, options: Options) -> str:
     lines = [f"note: {note}" for note in report.notes]
     for subject in report.subjects:
-        lines += [f"{place(report, subject.site)}: note: {subject.name}: {note}" for note in subject.notes]
+        lines += [f"{report.place(subject.site)}: note: {subject.name}: {note}" for note in subject.notes]
     return "" if options.quiet else "\n".join(dict.fromkeys(lines))
 
 
-def _script(report: Report, options: Options) -> str:
+def script_ending(report: Report) -> list[str]:
+    """One line on how the script ended, none when it simply finished."""
     script = report.script
     if script is None or script.ending is Ending.FINISHED:
-        return ""
-    return f"{report.path(script.path)}: the script {script.text}"
+        return []
+    return [f"{report.path(script.path)}: the script {script.text}"]
 
 
-def summary(counts: Counts, options: Options) -> str:
+def summary(counts: Counts, options: Options | None = None) -> str:
     """The last line. It always has the same figures, zeros included, so that it can be compared and searched."""
+    paint = options.paint if options else plain
     parts = [f"{counts.launches} launches"]
     if counts.programs:
         parts.append(f"{counts.programs} engine programs")
     races = f"{counts.races} races"
     figures = (
-        f"{options.paint(races, 'race') if counts.races else races} in {counts.racing}, {counts.not_analysed} not analysed, "
+        f"{paint(races, 'race') if counts.races else races} in {counts.racing}, {counts.not_analysed} not analysed, "
         f"{counts.vacuous} vacuous, {counts.proved} proved race-free"
     )
     return f"{' and '.join(parts)}: {figures}"
-
-
-def place(report: Report, site: Site | None) -> str:
-    """`file:line:column`, the column left out where it is not known."""
-    if site is None:
-        return "<unknown>"
-    column = f":{site.column}" if site.column else ""
-    return f"{report.path(site.file)}:{site.line}{column}"

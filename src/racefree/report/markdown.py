@@ -1,0 +1,90 @@
+"""The report as Markdown, for a pull request or a job summary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from racefree.report import text
+from racefree.report.model import (
+    Occurrence,
+    Report,
+    Side,
+    Subject,
+    count,
+    distinct_findings,
+    distinct_gaps,
+)
+from racefree.report.rules import RULES
+from racefree.verdict import Status
+
+
+def render(report: Report) -> str:
+    blocks = ["# racefree", text.summary(count(report))]
+    blocks += [_race(report, occurrence) for occurrence in distinct_findings(report)]
+    gaps = distinct_gaps(report)
+    if gaps:
+        blocks.append("## Not analysed")
+        rows = [
+            (f"`{report.place(g.gap.site)}`", g.gap.kind, _cell(g.gap.reason), ", ".join(f"`{s}`" for s in g.subjects))
+            for g in gaps
+        ]
+        blocks.append(_table(("where", "kind", "reason", "kernels"), rows))
+    proved = [subject for subject in report.subjects if subject.status is Status.OK]
+    if proved:
+        blocks.append("## Proved race-free")
+        blocks.append(_table(("kernel", "where", "for", "assuming"), [_proof(report, subject) for subject in proved]))
+    blocks += text.script_ending(report)
+    return "\n\n".join(blocks) + "\n"
+
+
+def _race(report: Report, occurrence: Occurrence) -> str:
+    finding, rule = occurrence.finding, RULES[occurrence.finding.rule]
+    lines = [f"## {finding.rule}: {rule.title} on `{finding.first.place}`", ""]
+    lines.append(f"`{occurrence.subject.name}`, first met in {_origin(report, occurrence.subject)}.")
+    for side in (finding.first, finding.second):
+        lines += ["", *_access(report, side)]
+    lines += ["", f"**Why:** {_escaped(finding.reason)}"]
+    if finding.hint:
+        lines += ["", f"**Hint:** {_escaped(finding.hint)}"]
+    return "\n".join(lines)
+
+
+def _access(report: Report, side: Side) -> list[str]:
+    lines = [f"{_escaped(text.said(side))}, `{report.place(side.site)}`:"]
+    source = report.line(side.site)
+    if source is not None:
+        fence = "````" if "```" in source else "```"
+        lines += ["", f"{fence}python", source.strip(), fence]
+    return lines
+
+
+def _origin(report: Report, subject: Subject) -> str:
+    place = f"the launch at `{report.place(subject.origin)}`" if subject.origin else f"`{subject.name}`"
+    return f"{place} ({subject.details[0]})" if subject.details else place
+
+
+def _proof(report: Report, subject: Subject) -> tuple[str, ...]:
+    claim = subject.claim
+    times = f" ({subject.repeats} launches)" if subject.repeats > 1 else ""
+    assumed = ", ".join(claim.qualifiers) if claim else ""
+    return (
+        f"`{subject.name}`{times}",
+        f"`{report.place(subject.site)}`",
+        claim.scope if claim else "",
+        assumed or "nothing",
+    )
+
+
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    ruled = [head, tuple("---" for _ in head), *rows]
+    return "\n".join(f"| {' | '.join(row)} |" for row in ruled)
+
+
+def _cell(value: str) -> str:
+    return _escaped(" ".join(value.split())).replace("|", "\\|")
+
+
+def _escaped(value: str) -> str:
+    for mark in "\\`*_<>":
+        value = value.replace(mark, f"\\{mark}")
+    return value

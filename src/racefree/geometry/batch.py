@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from racefree.geometry.decide import searchable, solvable
 from racefree.geometry.equation import Equation
-from racefree.geometry.pattern_array import Int64s, PatternArray
+from racefree.geometry.pattern_array import Bools, Int64s, PatternArray
 
 DISJOINT, OVERLAP, UNKNOWN_PAIR = 0, 1, 2
 
@@ -37,23 +37,26 @@ def overlaps_batch(
     """Per pair 0 (disjoint), 1 (overlap) or 2 (unknown: treat as possible), with the meaning of `overlaps`.
 
     Row i of `a` meets row i of `b`, or with `pairs` = (rows of a, rows of b) those rows. Rows whose sums could leave 64 bits
-    are decided with exact integers. Raises ValueError when the lengths differ.
+    are decided with exact integers. Raises ValueError when the lengths differ or a row does not exist.
     """
     rows_a, rows_b = _rows(a, b, pairs)
-    answers = np.zeros(len(rows_a), dtype=np.int8)
-    safe = a.safe()[rows_a] & b.safe()[rows_b]
-    (low_a, high_a), (low_b, high_b) = a.spans(), b.spans()
-    apart = (high_a[rows_a] <= low_b[rows_b]) | (high_b[rows_b] <= low_a[rows_a])
-    apart = (apart & safe) | a.empty()[rows_a] | b.empty()[rows_b]
-    near = np.flatnonzero(safe & ~apart)
-    slow = np.flatnonzero(~safe & ~apart)
-    if len(near) >= (COMPILED_FROM_LOADED if "numba" in sys.modules else COMPILED_FROM):
-        answers[near] = _compiled(a, b, rows_a[near], rows_b[near])
-        slow = np.concatenate([slow, near[answers[near] == UNKNOWN_PAIR]])
+    if len(rows_a) >= (COMPILED_FROM_LOADED if "numba" in sys.modules else COMPILED_FROM):
+        answers = _compiled(a, b, rows_a, rows_b)
+        slow = np.flatnonzero(answers == UNKNOWN_PAIR)
     else:
-        slow = np.concatenate([slow, near])
-    _exact(a, b, rows_a, rows_b, slow, hard_limit, answers)
+        answers = np.zeros(len(rows_a), dtype=np.int8)
+        slow = np.flatnonzero(~_apart(a, b, rows_a, rows_b))
+    if len(slow):
+        _exact(a, b, rows_a, rows_b, slow, hard_limit, answers)
     return answers
+
+
+def _apart(a: PatternArray, b: PatternArray, rows_a: Int64s, rows_b: Int64s) -> Bools:
+    """Which pairs have an empty side, or byte ranges that do not meet."""
+    (low_a, high_a), (low_b, high_b) = a.spans(), b.spans()
+    by_range = (high_a[rows_a] <= low_b[rows_b]) | (high_b[rows_b] <= low_a[rows_a])
+    by_range &= a.safe()[rows_a] & b.safe()[rows_b]
+    return by_range | a.empty()[rows_a] | b.empty()[rows_b]
 
 
 def _rows(
@@ -63,17 +66,21 @@ def _rows(
         rows_a, rows_b = (np.asarray(rows, dtype=np.int64) for rows in pairs)
     else:
         rows_a, rows_b = np.arange(len(a)), np.arange(len(b))
+    for rows, patterns in ((rows_a, a), (rows_b, b)):
+        if len(rows) and not 0 <= rows.min() <= rows.max() < len(patterns):
+            raise ValueError(f"rows {rows.min()} to {rows.max()} are asked of {len(patterns)} patterns")
     if len(rows_a) != len(rows_b):
         raise ValueError(f"{len(rows_a)} rows of a are paired with {len(rows_b)} rows of b")
     return rows_a, rows_b
 
 
-def _compiled(a: PatternArray, b: PatternArray, rows_a: Int64s, rows_b: Int64s) -> Int64s:
+def _compiled(a: PatternArray, b: PatternArray, rows_a: Int64s, rows_b: Int64s) -> Answers:
     from racefree.geometry.batch_kernel import decide_columns
 
+    trusted = a.all_safe() and b.all_safe()
     columns_a = (a.base, a.elem, a.steps, a.counts)
     columns_b = (b.base, b.elem, b.steps, b.counts)
-    return decide_columns(columns_a, columns_b, (rows_a, rows_b), SEARCH_BUDGET)
+    return decide_columns(columns_a, columns_b, (rows_a, rows_b), trusted=trusted, budget=SEARCH_BUDGET)
 
 
 def _exact(

@@ -6,15 +6,17 @@ from racefree.geometry.equation import UNKNOWN, Unknown
 from racefree.geometry.reduction import Term
 
 BIT_LIMIT = 1 << 27
-WORK_LIMIT = 1 << 33
+WORK_LIMIT = 1 << 32
 
 
-def bitset(terms: tuple[Term, ...], target: int) -> list[int] | None | Unknown:
+def bitset(terms: tuple[Term, ...], target: int) -> list[int] | Unknown | None:
     """Values of the terms that sum to `target`, None when there are none, UNKNOWN when it would cost too much."""
     reach = sum(term.step * term.bound for term in terms)
     # z -> bound - z turns the target into its distance from the largest sum; the smaller target needs fewer bits.
     mirrored = reach - target < target
     goal = reach - target if mirrored else target
+    if goal < 0:
+        return None
     bounds = [min(term.bound, goal // term.step) for term in terms]
     work = (goal + 1) * sum(bound.bit_length() for bound in bounds)
     if goal + 1 > BIT_LIMIT or work > WORK_LIMIT:

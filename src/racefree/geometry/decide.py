@@ -15,7 +15,7 @@ DEFAULT_BUDGET = 5_000
 """Nodes of the depth-first search; about 1 microsecond each."""
 
 
-def solve(equation: Equation, budget: int = DEFAULT_BUDGET) -> tuple[int, ...] | None | Unknown:
+def solve(equation: Equation, budget: int = DEFAULT_BUDGET) -> tuple[int, ...] | Unknown | None:
     """A solution of the equation, None when it has none, UNKNOWN when no method decided it.
 
     `budget` limits the search; the methods after it have their own limits, so that any call ends within about a second.
@@ -33,7 +33,7 @@ def solve(equation: Equation, budget: int = DEFAULT_BUDGET) -> tuple[int, ...] |
     return solution
 
 
-def _solve_reduced(terms: tuple[Term, ...], target: int, budget: int) -> list[int] | None | Unknown:
+def _solve_reduced(terms: tuple[Term, ...], target: int, budget: int) -> list[int] | Unknown | None:
     values = search(terms, target, budget)
     for method in (bitset, halves, isl_solve):
         if values is not UNKNOWN:

@@ -14,7 +14,7 @@ SUM_LIMIT = 1 << 21
 INT64_SAFE = 1 << 62
 
 
-def halves(terms: tuple[Term, ...], target: int) -> list[int] | None | Unknown:
+def halves(terms: tuple[Term, ...], target: int) -> list[int] | Unknown | None:
     """Values of the terms that sum to `target`, None when there are none, UNKNOWN when a half has too many sums.
 
     Horowitz and Sahni's method for subset sums, with digits in place of bits.

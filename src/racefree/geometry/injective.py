@@ -12,7 +12,7 @@ from racefree.geometry.overlap import Witness, shared_byte
 
 def self_overlap_witness(
     pattern: Pattern, *, distinct: Collection[int] | None = None, budget: int = DEFAULT_BUDGET
-) -> Witness | None | Unknown:
+) -> Witness | Unknown | None:
     """Two index vectors of one pattern that differ and share a byte, None when there are none, UNKNOWN when undecided.
 
     With `distinct`, the vectors must differ in at least one of these dims (positions in `pattern.dims`); the others are

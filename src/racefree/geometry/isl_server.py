@@ -18,8 +18,8 @@ def solve(steps: list[int], bounds: list[int], target: int) -> list[int] | None:
     """One integer point of sum(step_i * z_i) = target, 0 <= z_i <= bound_i, or None when there is none."""
     names = [f"z{i}" for i in range(len(steps))]
     ranges = [f"0 <= {name} <= {bound}" for name, bound in zip(names, bounds, strict=True)]
-    total = " + ".join(f"{step}{name}" for step, name in zip(steps, names, strict=True))
-    points = islpy.BasicSet(f"{{ [{', '.join(names)}] : {' and '.join([*ranges, f'{total} = {target}'])} }}")
+    total = "0" + "".join(f" + {step}{name}" for step, name in zip(steps, names, strict=True))
+    points = islpy.BasicSet(f"{{ [{', '.join(names)}] : {' and '.join([f'{total} = {target}', *ranges])} }}")
     if points.is_empty():
         return None
     point = points.sample_point()

@@ -33,7 +33,7 @@ class IslWorker:
         self._broken = False
         self._lock = threading.Lock()
 
-    def solve(self, terms: tuple[Term, ...], target: int) -> list[int] | None | Unknown:
+    def solve(self, terms: tuple[Term, ...], target: int) -> list[int] | Unknown | None:
         """Values that sum to `target`, None when there are none, UNKNOWN when isl did not answer in time or is missing."""
         with self._lock:
             if self._broken or not self._ready():
@@ -58,8 +58,9 @@ class IslWorker:
             if stream is not None:
                 stream.close()
 
-    def _ask(self, request: dict[str, object]) -> list[int] | None | Unknown:
-        assert self._process is not None and self._process.stdin is not None
+    def _ask(self, request: dict[str, object]) -> list[int] | Unknown | None:
+        assert self._process is not None
+        assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
@@ -112,6 +113,6 @@ _SHARED = IslWorker()
 atexit.register(_SHARED.close)
 
 
-def isl_solve(terms: tuple[Term, ...], target: int) -> list[int] | None | Unknown:
+def isl_solve(terms: tuple[Term, ...], target: int) -> list[int] | Unknown | None:
     """Ask the shared worker."""
     return _SHARED.solve(terms, target)

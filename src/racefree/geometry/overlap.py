@@ -51,7 +51,7 @@ def overlaps(a: Pattern, b: Pattern, *, budget: int = DEFAULT_BUDGET) -> bool | 
     return solvable(fold(a, b), budget)
 
 
-def overlap_witness(a: Pattern, b: Pattern, *, budget: int = DEFAULT_BUDGET) -> Witness | None | Unknown:
+def overlap_witness(a: Pattern, b: Pattern, *, budget: int = DEFAULT_BUDGET) -> Witness | Unknown | None:
     """A shared byte of the patterns and the indices that reach it, None when disjoint, UNKNOWN when undecided."""
     if is_empty(a) or is_empty(b):
         return None

@@ -18,7 +18,7 @@ class _Search:
     From level i on, sums are multiples of `divisors[i]` in [0, reaches[i]]; where `solid[i]`, every such multiple is a sum.
     """
 
-    __slots__ = ("terms", "reaches", "divisors", "solid", "moduli", "inverses", "digits", "dead", "budget")
+    __slots__ = ("budget", "dead", "digits", "divisors", "inverses", "moduli", "reaches", "solid", "terms")
 
     def __init__(self, terms: tuple[Term, ...], budget: int) -> None:
         n = len(terms)
@@ -69,7 +69,7 @@ class _Search:
             rest -= self.terms[i].step * self.digits[i]
 
 
-def search(terms: tuple[Term, ...], target: int, budget: int) -> list[int] | None | Unknown:
+def search(terms: tuple[Term, ...], target: int, budget: int) -> list[int] | Unknown | None:
     """Values of the terms that sum to `target`, None when there are none, UNKNOWN after `budget` nodes.
 
     Steps that each exceed all smaller terms together leave one digit per level, so such an equation takes one pass; the

@@ -74,16 +74,16 @@ def candidate_pairs_within(
     # The stretch a range stands in is its own group's; partners begin with the next one.
     slices = _Slices(stretch + 1, stretch[past - 1] + 1)
     if limit is not None:
-        _check_limit(sum(int(pieces.total) for _, pieces in _pieces(slices, sorted_ids, heads, past, chunk_pairs)), limit)
+        _check_limit(
+            sum(int(pieces.total) for _, pieces in _pieces(slices, sorted_ids, heads, past, chunk_pairs)), limit
+        )
     for outer, pieces in _pieces(slices, sorted_ids, heads, past, chunk_pairs):
         for piece, inner in pieces.expand(chunk_pairs):
             first, second = ranges.order[outer[piece]], ranges.order[inner]
             yield np.minimum(first, second), np.maximum(first, second)
 
 
-def _pieces(
-    slices: _Slices, ids: Int64s, heads: Int64s, past: Int64s, chunk: int
-) -> Iterator[tuple[Int64s, _Slices]]:
+def _pieces(slices: _Slices, ids: Int64s, heads: Int64s, past: Int64s, chunk: int) -> Iterator[tuple[Int64s, _Slices]]:
     """For chunks of ranges: which range, and the slice of its partners in one stretch of another group."""
     for outer, at in slices.expand(chunk):
         other = ids[heads[at]] != ids[outer]
@@ -94,7 +94,7 @@ def _pieces(
 class _Ranges:
     """Ranges by ascending start, and where each stood before."""
 
-    __slots__ = ("starts", "ends", "order")
+    __slots__ = ("ends", "order", "starts")
 
     def __init__(self, starts: Int64s, ends: Int64s, order: Int64s) -> None:
         self.starts, self.ends, self.order = starts, ends, order

@@ -13,6 +13,7 @@ from itertools import product
 
 import numpy as np
 
+from racefree.access import Kind
 from racefree.graph.launch import Descriptor, LaunchFacts, Storage, Tensor
 from racefree.graph.program import Program, accesses
 from racefree.proof.replay.machine import Event, Options, Pid
@@ -24,9 +25,10 @@ from racefree.proof.replay.run import Where, run_program
 class Rules:
     """Which order inside one instance counts.
 
-    With `strict_lanes` only data dependence and barriers do; else the same lane of two equally shaped tiles with at least
-    one element per thread is ordered as well. `cross_lanes` says whether a result of an operation that mixes lanes
-    (a reduction, a scan) counts as depending on every element it was made from.
+    With `strict_lanes` only data dependence and barriers do; else the same lane of two equally shaped tiles is ordered as
+    well where one thread runs both: tiles with at least one element per thread, an access and itself in another iteration,
+    scalar stores and atomics. `cross_lanes` says whether a result of an operation that mixes lanes (a reduction, a scan)
+    counts as depending on every element it was made from.
     """
 
     strict_lanes: bool = False
@@ -109,12 +111,10 @@ def _storages(program: Program, facts: LaunchFacts) -> dict[int, tuple[Storage, 
     """Per access: the storages its pointer may come from, None for any."""
     found: dict[int, tuple[Storage, ...] | None] = {}
     for index, names in pointer_roots(program).items():
-        if names is None:
-            found[index] = None
-            continue
-        arguments = [facts.arguments.get(name) for name in sorted(names)]
+        arguments = [facts.arguments.get(name) for name in sorted(names or ())]
         tensors = [a.base if isinstance(a, Descriptor) else a for a in arguments]
-        found[index] = tuple(t.storage for t in tensors if isinstance(t, Tensor))
+        mine = tuple(t.storage for t in tensors if isinstance(t, Tensor))
+        found[index] = mine if mine and len(mine) == len(arguments) else None
     return found
 
 
@@ -222,10 +222,19 @@ def _ordered(first: _Lane, second: _Lane, rules: Rules, facts: LaunchFacts) -> b
         return False
     if _depends(first, second):
         return True
-    if rules.strict_lanes or before.active.shape != after.active.shape:
+    return not rules.strict_lanes and first.number == second.number and _same_thread(before, after, facts)
+
+
+def _same_thread(before: Event, after: Event, facts: LaunchFacts) -> bool:
+    """Whether one thread runs the same lane of both: tiles that leave no thread without an element, and what is not replicated.
+
+    A store or atomic of fewer elements is done by one replica, always the same; a load of so few is done by all.
+    """
+    if before.active.shape != after.active.shape:
         return False
-    threads = facts.num_warps * facts.warp_size * facts.num_ctas
-    return first.number == second.number and before.active.size >= threads
+    if before.active.size >= facts.num_warps * facts.warp_size * facts.num_ctas or before.index == after.index:
+        return True
+    return before.active.shape == () and Kind.LOAD not in (before.access.kind, after.access.kind)
 
 
 def _depends(first: _Lane, second: _Lane) -> bool:

@@ -119,8 +119,10 @@ def launch_memory(program: Program, facts: LaunchFacts) -> Memory:
         for name in roots[access.index] or ():
             argument = facts.arguments.get(name)
             tensor = argument.base if isinstance(argument, Descriptor) else argument
-            if isinstance(tensor, Tensor):
-                _mark_meeting(memory, tensor.storage)
+            if not isinstance(tensor, Tensor):
+                memory.mark_all()
+                return memory
+            _mark_meeting(memory, tensor.storage)
     return memory
 
 

@@ -1,0 +1,64 @@
+"""What must happen before what: the answer both kinds of order (dependencies, semaphores) are turned into."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from racefree.engines.program import I32
+from racefree.engines.timeline import Timelines
+
+
+class QueueOrder(str, Enum):
+    """What is assumed about the asynchronous steps of one queue."""
+
+    IGNORED = "ignored"
+    """They complete in any order."""
+    COMPLETION = "completion"
+    """They complete in the order in which they were issued; their transfers may overlap."""
+    TRUSTED = "trusted"
+    """Each begins only after the one before it completed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Order:
+    """Happens-before between the steps of `timelines`.
+
+    * `sequence`: all steps, such that a step never must happen before an earlier one of the list.
+    * `clock[x, e]`: how far engine e must be when x starts, in thirds of a step (see `racefree.engines.kernels`).
+    * `row[x]`: -1, or the number r of an asynchronous step; `done[r, e]` is the first position on engine e that starts only
+      after step r completed, `read[r, e]` the first that starts only after it read its inputs (NEVER when there is none).
+    """
+
+    timelines: Timelines
+    sequence: I32
+    clock: I32
+    row: I32
+    done: I32
+    read: I32
+
+    def completed_before(self, first: int, second: int) -> bool:
+        """Whether step `first` must complete before step `second` starts."""
+        return self._before(first, second, self.done, 3)
+
+    def read_before(self, first: int, second: int) -> bool:
+        """Whether step `first` must have read its inputs before step `second` starts."""
+        return self._before(first, second, self.read, 2)
+
+    def _before(self, first: int, second: int, table: I32, lead: int) -> bool:
+        lines = self.timelines
+        if self.row[first] >= 0:
+            return bool(table[self.row[first], lines.engine[second]] <= lines.position[second])
+        if first == second:
+            return False
+        return bool(self.clock[second, lines.engine[first]] >= 3 * int(lines.position[first]) + lead)
+
+
+def asynchronous_rows(timelines: Timelines) -> I32:
+    """Numbers the asynchronous steps; -1 for the others."""
+    row = np.full(len(timelines), -1, dtype=np.int32)
+    which = np.flatnonzero(timelines.asynchronous)
+    row[which] = np.arange(len(which), dtype=np.int32)
+    return row

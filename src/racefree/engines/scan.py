@@ -1,0 +1,96 @@
+"""Finds the races of a program under one order: conflicting accesses of two steps neither of which must precede."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from racefree.engines.compiled import kernel
+from racefree.engines.footprints import Conflicts
+from racefree.engines.kernels import scan as kernels
+from racefree.engines.order import Order
+from racefree.engines.program import I32, I64, U8, AccessFlag
+from racefree.engines.timeline import Ragged
+
+LARGEST_LIST = 50_000_000
+"""Racing access pairs held in memory at most; beyond, only their number is known."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RacingAccesses:
+    """Rows (first step, first access, second step, second access), the later step second, sorted; `count` of them exist."""
+
+    rows: I64
+    count: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Chains:
+    chain: I32
+    by_footprint: Ragged
+    engine: I32
+    writes: U8
+    asynchronous: U8
+    alive: I32
+    nodes: I64
+
+
+def racing_accesses(order: Order, conflicts: Conflicts, *, every_pair: bool = True) -> RacingAccesses:
+    """All pairs of conflicting accesses that `order` leaves unordered, or only the first one found.
+
+    Time grows with steps, engines, conflicting footprints and the number of pairs, not with the square of the steps.
+    """
+    lines = order.timelines
+    program = lines.program
+    accesses = program.accesses
+    starts = np.concatenate([[0], np.cumsum(np.bincount(accesses.instruction, minlength=len(program)))]).astype(
+        np.int64
+    )
+    chains = _chains(order)
+    run = kernel(kernels.scan, len(lines))
+    room = 1 if not every_pair else 1 << 12
+    while True:
+        found = np.empty((room, 4), dtype=np.int64)
+        count = run(
+            order.sequence, lines.instruction, lines.engine, lines.position, order.row, order.clock, order.done, order.read,
+            starts, accesses.footprint, chains.chain, conflicts.meets.starts, conflicts.meets.values,
+            chains.by_footprint.starts, chains.by_footprint.values, chains.engine, chains.writes, chains.asynchronous,
+            chains.alive, chains.nodes, every_pair, found,
+        )  # fmt: skip
+        if count <= room or room >= LARGEST_LIST:
+            return RacingAccesses(_arranged(found[: min(count, room)]), count)
+        room = min(count, LARGEST_LIST)
+
+
+def _arranged(rows: I64) -> I64:
+    return rows[np.lexsort((rows[:, 1], rows[:, 3], rows[:, 0], rows[:, 2]))]
+
+
+def _chains(order: Order) -> _Chains:
+    program = order.timelines.program
+    accesses, instructions = program.accesses, program.instructions
+    owner = accesses.instruction
+    writes = (accesses.flags & np.uint8(AccessFlag.WRITE)).astype(np.int64)
+    asynchronous = (instructions.flags[owner] & 1).astype(np.int64)
+    engines = len(program.engines)
+    key = ((accesses.footprint.astype(np.int64) * engines + instructions.engine[owner]) * 2 + writes) * 2 + asynchronous
+    keys, chain = np.unique(key, return_inverse=True)
+    off = (keys % 2).astype(np.uint8)
+    footprint = keys // (4 * engines) if engines else keys
+    starts = np.searchsorted(footprint, np.arange(len(program.footprints) + 1)).astype(np.int64)
+    per_instruction = np.bincount(owner, minlength=len(program))
+    off_line = (instructions.flags & 1) != 0
+    steps = order.timelines.instruction
+    nodes = int(per_instruction[steps].sum())
+    off_nodes = int((per_instruction * off_line)[steps].sum())
+    alive = np.where(off == 1, np.cumsum(off) - 1, -1).astype(np.int32)
+    return _Chains(
+        chain=chain.astype(np.int32),
+        by_footprint=Ragged(starts, np.arange(len(keys), dtype=np.int32)),
+        engine=(keys // 4 % max(engines, 1)).astype(np.int32),
+        writes=(keys // 2 % 2).astype(np.uint8),
+        asynchronous=off,
+        alive=alive,
+        nodes=np.array([nodes, off_nodes, int(off.sum())], dtype=np.int64),
+    )

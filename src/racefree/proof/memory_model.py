@@ -1,0 +1,33 @@
+"""What Triton itself adds around atomics, by version and target: a row of facts, never a guess."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryModel:
+    """One row. `known` is false for a version or target nothing was measured on: then nothing is added, and a pair that an
+    added barrier would order is neither clean nor racing."""
+
+    name: str
+    known: bool
+    barrier_before_release: bool = False
+    barrier_after_acquire: bool = False
+
+
+# Read off the PTX that each version emits for a vector store followed by a releasing exchange, and for an acquiring atomic
+# followed by a vector load: 3.7 and 3.8 put no block-wide barrier there, 3.9 puts one before and one after.
+_ROWS = {
+    ("3.7", "cuda"): MemoryModel("triton 3.7 cuda", known=True),
+    ("3.8", "cuda"): MemoryModel("triton 3.8 cuda", known=True),
+    ("3.9", "cuda"): MemoryModel("triton 3.9 cuda", known=True, barrier_before_release=True, barrier_after_acquire=True),
+}
+
+
+def memory_model(triton_version: str, target: str) -> MemoryModel:
+    """The row for a Triton version ("3.8.0") and target ("cuda:80")."""
+    version = ".".join(triton_version.split(".")[:2])
+    backend = target.split(":")[0]
+    row = _ROWS.get((version, backend))
+    return row if row is not None else MemoryModel(f"triton {version or '?'} {backend or '?'} (nothing added)", known=False)

@@ -1,0 +1,287 @@
+"""Decides a launch whose programs meet through atomics, by going through all interleavings at its grid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from racefree.access import Site
+from racefree.errors import Refusal
+from racefree.graph.launch import LaunchFacts
+from racefree.graph.program import Program
+from racefree.proof.memory_model import MemoryModel, memory_model
+from racefree.proof.outcome import Pid, RungResult, Side, Witness
+from racefree.proof.replay.memory import pointer_roots, storages_of
+from racefree.proof.schedule.explore import Exploration, Explorer
+from racefree.proof.schedule.footprints import Footprint, Footprints
+from racefree.proof.schedule.inside import Insider
+from racefree.proof.schedule.machine import Machine
+from racefree.proof.schedule.relevance import relevance
+from racefree.proof.schedule.thread import Entry
+from racefree.verdict import ASSUMES_TERMINATION, ONE_THREAD_PER_LANE, READS_CONTENTS, ProofScope
+
+RUNG = "schedule"
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much to try: transitions in all, program instances, statements per instance, transitions after a first race."""
+
+    transitions: int = 60_000
+    instances: int = 4096
+    statements: int = 200_000
+    after_race: int = 300
+
+
+def decide(
+    program: Program,
+    facts: LaunchFacts,
+    *,
+    strict_lanes: bool = False,
+    model: MemoryModel | None = None,
+    budget: Budget | None = None,
+) -> RungResult:
+    """Every interleaving of the launch's program instances: a proof for this launch, races of it, or why neither.
+
+    `strict_lanes` drops the rule that one thread owns a lane; `model` is the row for the launch's Triton by default.
+    """
+    rung = _Rung(program, facts, strict_lanes, model or memory_model(facts.triton_version, facts.target), budget or Budget())
+    return rung.run()
+
+
+@dataclass(slots=True)
+class _Found:
+    """One race or doubt, before it is told as a witness."""
+
+    footprints: tuple[Footprint, Footprint]
+    entries: tuple[Entry, Entry]
+    at: tuple[int, int]
+    programs: tuple[Pid, Pid]
+    schedule: tuple[tuple[Pid, int, int | None], ...] = ()
+
+
+@dataclass(slots=True)
+class _Rung:
+    program: Program
+    facts: LaunchFacts
+    strict_lanes: bool
+    model: MemoryModel
+    budget: Budget
+    races: list[_Found] = field(default_factory=list)
+    doubts: list[_Found] = field(default_factory=list)
+
+    def run(self) -> RungResult:
+        pids = [
+            (x, y, z)
+            for z in range(self.facts.grid[2])
+            for y in range(self.facts.grid[1])
+            for x in range(self.facts.grid[0])
+        ]
+        if len(pids) > self.budget.instances:
+            return _passed(Refusal("schedule-budget", f"{len(pids)} program instances are too many to interleave"))
+        footprints = Footprints()
+        insider = Insider(footprints, self.facts.num_warps * self.facts.warp_size, not self.strict_lanes)
+        machine = Machine(
+            self.program, self.facts, relevance(self.program), footprints, self.model, insider, self.budget.statements
+        )
+        initial: dict[int, int | None] = {}
+        groups = self._explore_all(machine, pids, initial)
+        self._collect(footprints, insider, groups)
+        qualifiers = []
+        if any(e.spun for _, e in groups):
+            qualifiers.append(ASSUMES_TERMINATION)
+        if insider.rule_used:
+            qualifiers.append(ONE_THREAD_PER_LANE)
+        if machine.contents_read or any(v is not None for v in initial.values()):
+            qualifiers.append(READS_CONTENTS)
+        return self._answer([e for _, e in groups], tuple(qualifiers))
+
+    # ---- groups of instances that share atomic cells -----------------------------------------------------------------
+
+    def _explore_all(
+        self, machine: Machine, pids: list[Pid], initial: dict[int, int | None]
+    ) -> list[tuple[list[Pid], Exploration]]:
+        """Instances that share no atomic cell never order each other, so each group is explored alone."""
+        blurred: set[int] = set()
+        places: list[tuple[int, int]] = []
+        groups = [[pid] for pid in pids]
+        known: dict[tuple[Pid, ...], Exploration] = {}
+        while True:
+            for group in groups:
+                key = tuple(group)
+                if key not in known:
+                    explorer = Explorer(
+                        machine, group, blurred=blurred, places=places, initial=initial, budget=self.budget.transitions
+                    )
+                    known[key] = explorer.run(self.budget.after_race)
+            again = [known[tuple(g)] for g in groups]
+            fresh = [p for e in again for p in e.missed if p not in places]
+            dim = set().union(*(e.blurred for e in again)) - blurred
+            if fresh or dim:
+                places = [*places, *dict.fromkeys(fresh)]
+                blurred = blurred | dim
+                known = {}
+                continue
+            merged = _merge(groups, again)
+            if len(merged) == len(groups):
+                return [(g, known[tuple(g)]) for g in groups]
+            groups = merged
+
+    # ---- collecting --------------------------------------------------------------------------------------------------
+
+    def _collect(
+        self, footprints: Footprints, insider: Insider, groups: list[tuple[list[Pid], Exploration]]
+    ) -> None:
+        every = footprints.all
+        for pids, explored in groups:
+            for pairs, into in ((explored.races, self.races), (explored.doubts, self.doubts)):
+                for pair in pairs:
+                    first, second = pair.entries
+                    schedule = tuple((pids[m], a, v) for m, a, v in pair.schedule)
+                    sides = (every[first.footprint], every[second.footprint])
+                    programs = (pids[pair.programs[0]], pids[pair.programs[1]])
+                    at = (pair.meeting.first, pair.meeting.second)
+                    self._file(into, _Found(sides, pair.entries, at, programs, schedule))
+        owners = {entry: pids[m] for pids, e in groups for m, mine in enumerate(e.entries) for entry in mine}
+        for finding in insider.findings:
+            into = self.races if finding.finding == "race" else self.doubts
+            owner = owners.get(finding.second, groups[0][0][0])
+            sides = (every[finding.first.footprint], every[finding.second.footprint])
+            self._file(into, _Found(sides, (finding.first, finding.second), finding.at, (owner, owner)))
+        for found, certain in _across(footprints, groups):
+            self._file(self.races if certain else self.doubts, found)
+
+    def _file(self, into: list[_Found], found: _Found) -> None:
+        """A place outside the tensor an access belongs to is no race of this launch, but no proof either."""
+        if into is self.races and not self._inside_storage(found):
+            into = self.doubts
+        into.append(found)
+
+    def _inside_storage(self, found: _Found) -> bool:
+        return all(
+            self._owns(f.access.index, int(f.addresses[k]), f.access.element_bytes)
+            for f, k in zip(found.footprints, found.at, strict=True)
+        )
+
+    def _owns(self, access: int, address: int, size: int) -> bool:
+        names = pointer_roots(self.program)[access]
+        arguments = self.facts.arguments
+        wanted = LaunchFacts("", (1, 1, 1), {k: v for k, v in arguments.items() if names is None or k in names})
+        return any(s.address <= address and address + size <= s.address + s.nbytes for s in storages_of(wanted))
+
+    # ---- answering ---------------------------------------------------------------------------------------------------
+
+    def _answer(self, explored: list[Exploration], qualifiers: tuple[str, ...]) -> RungResult:
+        if self.races:
+            return RungResult(RUNG, "races", races=tuple(self._witnesses(self.races)), qualifiers=qualifiers)
+        refusal = next((e.stuck for e in explored if e.stuck), None)
+        if refusal is not None:
+            return _passed(refusal)
+        if self.doubts:
+            witness = next(self._witnesses(self.doubts))
+            return _passed(Refusal("potential-race", _doubt(witness), witness.second.access.site))
+        hazard: Site | None = next((e.hazard for e in explored if e.hazard), None)
+        if hazard is not None:
+            return _passed(Refusal("relaxed-order", "relaxed atomics on two locations may be seen out of order", hazard))
+        if any(e.over_budget for e in explored):
+            return _passed(Refusal("schedule-budget", "the programs interleave in too many ways to go through them all"))
+        if not all(e.ended for e in explored):
+            return _passed(Refusal("vacuous", "no interleaving lets every program instance end"))
+        return RungResult(RUNG, "proved", scope=ProofScope.THIS_PARAMS_THIS_GRID, qualifiers=qualifiers)
+
+    def _witnesses(self, found: list[_Found]) -> Iterator[Witness]:
+        """One witness per pair of accesses, in source order."""
+        best: dict[tuple[int, int, bool], Witness] = {}
+        for each in found:
+            witness = _witness(each)
+            key = (witness.first.access.index, witness.second.access.index, each.programs[0] == each.programs[1])
+            held = best.get(key)
+            if held is None or len(witness.schedule) < len(held.schedule):
+                best[key] = witness
+        for key in sorted(best):
+            yield best[key]
+
+
+def _merge(groups: list[list[Pid]], explored: list[Exploration]) -> list[list[Pid]]:
+    owner: dict[int, int] = {}
+    parent = list(range(len(groups)))
+
+    def root(k: int) -> int:
+        while parent[k] != k:
+            k = parent[k]
+        return k
+
+    for number, exploration in enumerate(explored):
+        for byte in exploration.touched:
+            first = owner.setdefault(byte, number)
+            a, b = sorted((root(first), root(number)))
+            parent[b] = a
+    merged: dict[int, list[Pid]] = {}
+    for number, group in enumerate(groups):
+        merged.setdefault(root(number), []).extend(group)
+    return list(merged.values())
+
+
+def _across(
+    footprints: Footprints, groups: list[tuple[list[Pid], Exploration]]
+) -> Iterator[tuple[_Found, bool]]:
+    """Conflicts between instances of different groups: nothing ever orders those. A sweep over the bytes they span."""
+    spans: list[tuple[int, int, int, Pid, Entry, bool]] = []
+    for number, (pids, explored) in enumerate(groups):
+        for pid, mine in zip(pids, explored.entries, strict=True):
+            for entry, stale in mine.items():
+                addresses = footprints.all[entry.footprint].addresses
+                size = footprints.all[entry.footprint].access.element_bytes
+                spans.append((int(addresses[0]), int(addresses[-1]) + size, number, pid, entry, stale))
+    spans.sort(key=lambda s: s[:2])
+    active: list[tuple[int, int, int, Pid, Entry, bool]] = []
+    seen: set[tuple[int, int]] = set()
+    for span in spans:
+        active = [a for a in active if a[1] > span[0]]
+        new = footprints.all[span[4].footprint]
+        for other in active:
+            old = footprints.all[other[4].footprint]
+            if other[2] == span[2] or not (old.writes or new.writes):
+                continue
+            met = footprints.between_programs(old.number, new.number)
+            if met is None:
+                continue
+            certain = met.certain and not span[5] and not other[5]
+            key = (min(old.access.index, new.access.index), max(old.access.index, new.access.index))
+            if certain and key in seen:
+                continue
+            if certain:
+                seen.add(key)
+            yield _Found((old, new), (other[4], span[4]), (met.first, met.second), (other[3], span[3])), certain
+        active.append(span)
+
+
+def _witness(found: _Found) -> Witness:
+    sides = []
+    for footprint, entry, position, program in zip(
+        found.footprints, found.entries, found.at, found.programs, strict=True
+    ):
+        shape = footprint.access.shape
+        lane = tuple(int(k) for k in np.unravel_index(int(footprint.lanes[position]), shape)) if shape else ()
+        address = int(footprint.addresses[position])
+        sides.append(Side(footprint.access, program, lane, entry.iterations, address))
+    same = found.programs[0] == found.programs[1]
+    if not same and sides[1].access.index < sides[0].access.index:
+        sides.reverse()
+    reason = (
+        "nothing orders the two lanes inside one program instance"
+        if same
+        else "no release and acquire order the two program instances"
+    )
+    return Witness(sides[0], sides[1], reason, found.schedule)
+
+
+def _doubt(witness: Witness) -> str:
+    first, second = witness.first.access.site, witness.second.access.site
+    return f"lines {first.line} and {second.line} may meet on a byte, and their order cannot be told"
+
+
+def _passed(refusal: Refusal) -> RungResult:
+    return RungResult(RUNG, "passed", refusal=refusal)

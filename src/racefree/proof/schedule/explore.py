@@ -1,0 +1,313 @@
+"""All interleavings of the synchronising atomics of a few program instances, with the stale reads weak memory allows.
+
+The state is explicit: where each instance stands, and per atomic cell the writes some instance may still read, each with
+the clock a release left on it. Writes to a cell are read-modify-writes, so they form one chain; a read that changes nothing
+may see any write of the chain not yet known to be overwritten. Equal states are visited once, so spinning costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from racefree.access import Kind, Site
+from racefree.errors import Refusal
+from racefree.proof.schedule.footprints import Footprints, Meeting
+from racefree.proof.schedule.initial import initial_value
+from racefree.proof.schedule.machine import Left, Logged, Machine, Observed, Segment, effect, reads_only
+from racefree.proof.schedule.thread import UNSTAMPED, Entry, Pending, Thread
+from racefree.proof.schedule.values import Clock
+
+Pid = tuple[int, int, int]
+
+
+class Write(NamedTuple):
+    """One write of a cell: its value, what reading it makes visible (for sure, at most), and the cells' writes it implies."""
+
+    value: int | None
+    strict: Clock
+    lenient: Clock
+    seen: Clock
+
+
+Cells = tuple[tuple[Write, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two executions of different instances that share a byte and that nothing orders in some interleaving."""
+
+    programs: tuple[int, int]
+    entries: tuple[Entry, Entry]
+    meeting: Meeting
+    schedule: tuple[tuple[int, int, int | None], ...]
+
+
+@dataclass(slots=True)
+class Exploration:
+    """What came of it. `entries` are all executions per member (true: only seen after a stale read); `touched` the bytes of
+    the cells used; `blurred` and `missed` the bytes and cells to know from the start when exploring again."""
+
+    races: list[Pair] = field(default_factory=list)
+    doubts: list[Pair] = field(default_factory=list)
+    entries: list[dict[Entry, bool]] = field(default_factory=list)
+    touched: set[int] = field(default_factory=set)
+    stuck: Refusal | None = None
+    hazard: Site | None = None
+    over_budget: bool = False
+    ended: bool = False
+    spun: bool = False
+    blurred: set[int] = field(default_factory=set)
+    missed: list[tuple[int, int]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Step:
+    """The memoised outcome of one instance's atomic."""
+
+    thread: int
+    logged: list[Logged]
+    left: Left | None
+    stores: list[tuple[tuple[int, ...], int, int | None]]
+
+
+@dataclass(slots=True)
+class State:
+    threads: tuple[int, ...]
+    cells: Cells
+    parent: State | None
+    by: tuple[int, int, int | None] | None
+    stale: bool
+
+
+class Explorer:
+    """One group of instances that may meet through atomics. `blurred` cells hold unknown values throughout."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        pids: list[Pid],
+        *,
+        blurred: set[int],
+        places: list[tuple[int, int]],
+        initial: dict[int, int | None],
+        budget: int,
+    ) -> None:
+        self.machine = machine
+        self.footprints: Footprints = machine.footprints
+        self.pids = pids
+        self.blurred = blurred
+        self.initial = initial
+        self.budget = budget
+        self.result = Exploration(entries=[{} for _ in pids])
+        self.threads: list[Thread] = []
+        self._numbers: dict[tuple[object, ...], int] = {}
+        self._steps: dict[tuple[object, ...], _Step] = {}
+        self._cell_of: dict[tuple[int, int], int] = {place: number for number, place in enumerate(places)}
+        self._stored: set[tuple[int, int]] = set()
+        self._pairs_seen: set[tuple[object, ...]] = set()
+        self.zero = (0,) * len(pids)
+
+    # ---- search ------------------------------------------------------------------------------------------------------
+
+    def run(self, extra_after_race: int) -> Exploration:
+        """Visit every reachable state; after a race only `extra_after_race` more steps, to see what else there is."""
+        state = self._first()
+        stack = [state]
+        visited = {self._key(state)}
+        left = self.budget
+        while stack:
+            state = stack.pop()
+            if all(self.threads[t].done and self.threads[t].stuck is None for t in state.threads):
+                self.result.ended = True
+            for following in self._successors(state):
+                left -= 1
+                key = self._key(following)
+                if key not in visited:
+                    visited.add(key)
+                    stack.append(following)
+            if self.result.races:
+                left = min(left, extra_after_race)
+            if left <= 0:
+                self.result.over_budget = bool(stack)
+                break
+        return self.result
+
+    def _first(self) -> State:
+        numbers: list[int] = []
+        cells: list[tuple[Write, ...]] = []
+        state = State((), (), None, None, False)
+        for member, pid in enumerate(self.pids):
+            segment = self.machine.start(pid, member, len(self.pids))
+            numbers.append(self._intern(segment.thread))
+            self._note(segment)
+            self._log(member, segment.logged, tuple(numbers), state)
+            self._store(cells, segment.stores)
+        return State(tuple(numbers), tuple(cells), None, None, False)
+
+    def _successors(self, state: State) -> Iterator[State]:
+        for member, number in enumerate(state.threads):
+            thread = self.threads[number]
+            if thread.pending is None:
+                continue
+            cell = self._cell(thread.pending)
+            writes = self._writes(state.cells, cell)
+            for position in self._readable(thread, thread.pending, cell, writes):
+                yield self._follow(state, member, cell, writes, position)
+
+    def _readable(self, thread: Thread, pending: Pending, cell: int, writes: tuple[Write, ...]) -> Iterator[int]:
+        """The newest write always; older ones for an operation that writes nothing and may be done by a plain read."""
+        newest = len(writes) - 1
+        yield newest
+        access = pending.access
+        oldest = thread.seen[cell] if cell < len(thread.seen) else 0
+        harmless = reads_only(access, pending.operands)
+        for position in range(newest - 1, oldest - 1, -1):
+            _, changed = effect(access, writes[position].value, pending.operands)
+            if not changed and (harmless or access.kind is Kind.CAS):
+                yield position
+
+    def _follow(self, state: State, member: int, cell: int, writes: tuple[Write, ...], position: int) -> State:
+        number = state.threads[member]
+        pending = self.threads[number].pending
+        assert pending is not None
+        write = writes[position]
+        step = self._step(number, member, cell, write, position, len(writes) - 1)
+        cells = list(state.cells)
+        while len(cells) <= cell:
+            cells.append(())
+        cells[cell] = self._after(cell, writes, position, step.left)
+        self._store(cells, step.stores)
+        threads = state.threads[:member] + (step.thread,) + state.threads[member + 1 :]
+        by = (member, pending.access.index, write.value)
+        following = State(threads, tuple(cells), state, by, state.stale or position < len(writes) - 1)
+        self._log(member, step.logged, threads, following)
+        return following
+
+    def _after(self, cell: int, writes: tuple[Write, ...], position: int, left: Left | None) -> tuple[Write, ...]:
+        if left is None:
+            return writes
+        value = None if cell in self._blurred_cells() else left.value
+        write = Write(value, left.strict, left.lenient, left.seen)
+        return (*writes, write) if left.fresh else (*writes[:position], write, *writes[position + 1 :])
+
+    def _step(self, number: int, member: int, cell: int, write: Write, position: int, newest: int) -> _Step:
+        key = (number, member, cell, write, position, newest)
+        found = self._steps.get(key)
+        if found is None:
+            seen = Observed(cell, position, write.value, write.strict, write.lenient, write.seen, newest)
+            segment, left = self.machine.resume(self.threads[number], seen, member)
+            self._note(segment)
+            found = _Step(self._intern(segment.thread), segment.logged, left, segment.stores)
+            self._steps[key] = found
+        return found
+
+    def _note(self, segment: Segment) -> None:
+        self.result.spun = self.result.spun or segment.spun
+        self.result.hazard = self.result.hazard or segment.hazard
+        self.result.stuck = self.result.stuck or segment.thread.stuck
+
+    # ---- states ------------------------------------------------------------------------------------------------------
+
+    def _intern(self, thread: Thread) -> int:
+        key = thread.key()
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self.threads)
+            self.threads.append(thread)
+        return number
+
+    def _key(self, state: State) -> tuple[object, ...]:
+        """Instances that stand alike and have released nothing can be told apart by nobody."""
+        silent = all(self.threads[t].epoch == 0 for t in state.threads)
+        threads = tuple(sorted(state.threads)) if silent else state.threads
+        return (threads, state.cells, state.stale)
+
+    # ---- cells -------------------------------------------------------------------------------------------------------
+
+    def _cell(self, pending: Pending) -> int:
+        place = (pending.address, pending.access.element_bytes)
+        found = self._cell_of.get(place)
+        if found is None:
+            found = self._cell_of[place] = len(self._cell_of)
+            if any(a < place[0] + place[1] and place[0] < a + size for a, size in self._stored):
+                self.result.missed.append(place)
+            for (address, size), _ in list(self._cell_of.items()):
+                overlap = address < place[0] + place[1] and place[0] < address + size
+                if overlap and (address, size) != place:
+                    self._blur(range(min(address, place[0]), max(address + size, place[0] + place[1])))
+        self.result.touched.update(range(place[0], place[0] + place[1]))
+        return found
+
+    def _blur(self, each: range) -> None:
+        self.result.blurred.update(b for b in each if b not in self.blurred)
+
+    def _blurred_cells(self) -> set[int]:
+        if not self.blurred:
+            return set()
+        return {c for (address, size), c in self._cell_of.items() if any(address + k in self.blurred for k in range(size))}
+
+    def _writes(self, cells: Cells | list[tuple[Write, ...]], cell: int) -> tuple[Write, ...]:
+        if cell < len(cells) and cells[cell]:
+            return cells[cell]
+        place = next(p for p, c in self._cell_of.items() if c == cell)
+        value = None if cell in self._blurred_cells() else self._initial(place)
+        return (Write(value, self.zero, self.zero, ()),)
+
+    def _initial(self, place: tuple[int, int]) -> int | None:
+        key = place[0]
+        if key not in self.initial:
+            self.initial[key] = initial_value(self.machine.facts, place[0], place[1])
+        return self.initial[key]
+
+    def _store(self, cells: list[tuple[Write, ...]], stores: list[tuple[tuple[int, ...], int, int | None]]) -> None:
+        """Plain and tile-wide writes that hit atomic cells: they end the chain of releases there."""
+        for places, size, value in stores:
+            for place in places:
+                self._stored.add((place, size))
+                for (address, width), cell in self._cell_of.items():
+                    if not (address < place + size and place < address + width):
+                        continue
+                    if len(places) > 1 or (address, width) != (place, size) or value is None:
+                        self._blur(range(address, address + width))
+                    while len(cells) <= cell:
+                        cells.append(())
+                    chain = self._writes(cells, cell)
+                    cells[cell] = (*chain, Write(value, self.zero, chain[-1].lenient, ()))
+
+    # ---- races -------------------------------------------------------------------------------------------------------
+
+    def _log(self, member: int, logged: list[Logged], threads: tuple[int, ...], state: State) -> None:
+        """Compare what an instance has just done with all that the others have done before."""
+        mine = self.result.entries[member]
+        for each in logged:
+            mine[each.entry] = mine.get(each.entry, True) and state.stale
+        for other, number in enumerate(threads):
+            if other == member:
+                continue
+            before = self.threads[number]
+            for each in logged:
+                for entry in (*before.settled, *before.open):
+                    self._compare(other, entry, before, member, each, state)
+
+    def _compare(self, other: int, entry: Entry, before: Thread, member: int, new: Logged, state: State) -> None:
+        meeting = self.footprints.between_programs(entry.footprint, new.entry.footprint)
+        if meeting is None or (entry.strict != UNSTAMPED and new.strict[other] > entry.strict):
+            return
+        maybe = entry.lenient != UNSTAMPED and new.lenient[other] > entry.lenient
+        doubtful = maybe or not meeting.certain or state.stale or (new.blurred and before.blurred)
+        key = (other, member, entry.footprint, new.entry.footprint, entry.iterations, new.entry.iterations, doubtful)
+        if key in self._pairs_seen:
+            return
+        self._pairs_seen.add(key)
+        pair = Pair((other, member), (entry, new.entry), meeting, self._schedule(state))
+        (self.result.doubts if doubtful else self.result.races).append(pair)
+
+    def _schedule(self, state: State | None) -> tuple[tuple[int, int, int | None], ...]:
+        steps = []
+        while state is not None:
+            if state.by is not None:
+                steps.append(state.by)
+            state = state.parent
+        return tuple(reversed(steps))

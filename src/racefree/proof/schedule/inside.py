@@ -1,0 +1,90 @@
+"""Order inside one program instance: what two of its executions that no barrier parts may do to each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from racefree.access import Kind
+from racefree.proof.schedule.footprints import Footprint, Footprints, inside
+from racefree.proof.schedule.thread import Entry
+from racefree.proof.schedule.values import OLDER, Reads, Val
+
+Finding = Literal["race", "doubt"]
+
+
+@dataclass(frozen=True, slots=True)
+class InsideFinding:
+    """Two executions of one instance that share a byte: positions in their footprints."""
+
+    first: Entry
+    second: Entry
+    at: tuple[int, int]
+    finding: Finding
+
+
+@dataclass(slots=True)
+class Insider:
+    """Collects what accesses of one instance do to each other. `threads` per instance; `one_thread_per_lane` is the rule
+    that the same lane of two equal tiles of at least that many elements belongs to one thread."""
+
+    footprints: Footprints
+    threads: int
+    one_thread_per_lane: bool
+    rule_used: bool = False
+    findings: list[InsideFinding] = field(default_factory=list)
+    _checked: set[tuple[object, ...]] = field(default_factory=set)
+
+    def check(self, before: tuple[Entry, ...], entry: Entry, uses: Val, control: Reads) -> None:
+        """`before` holds the executions since the last barrier, `uses` and `control` what `entry` depends on."""
+        key = (before, entry, uses.lane, uses.every, uses.maybe, control)
+        if key in self._checked:
+            return
+        self._checked.add(key)
+        new = self.footprints.all[entry.footprint]
+        self._itself(entry, new)
+        for old in before:
+            self._pair(old, entry, uses, control)
+
+    def _itself(self, entry: Entry, footprint: Footprint) -> None:
+        if not footprint.writes:
+            return
+        met = inside(footprint, footprint, one_execution=True)
+        if met.crossed is not None:
+            self._found(entry, entry, met.crossed, "race" if met.crossed_certain else "doubt")
+
+    def _pair(self, old: Entry, new: Entry, uses: Val, control: Reads) -> None:
+        a, b = self.footprints.all[old.footprint], self.footprints.all[new.footprint]
+        met = inside(a, b)
+        if met.same is None and met.crossed is None:
+            return
+        perhaps = old.read in uses.maybe or old.read in control or (old.read == OLDER and OLDER in uses.maybe)
+        if met.same is not None and not self._same_lane_ordered(old, a, b, uses):
+            racing = not perhaps and met.same_certain and self._stored_once_loaded_by_all(a, b)
+            self._found(old, new, met.same, "race" if racing else "doubt")
+        if met.crossed is not None and not (old.read >= 0 and old.read in uses.every and a.access.kind.atomic):
+            unsure = perhaps or not met.crossed_certain or (old.read >= 0 and old.read in uses.every)
+            self._found(old, new, met.crossed, "doubt" if unsure else "race")
+
+    def _same_lane_ordered(self, old: Entry, a: Footprint, b: Footprint, uses: Val) -> bool:
+        if old.read >= 0 and (old.read in uses.lane or old.read in uses.every) and a.access.shape in (b.access.shape, ()):
+            return True
+        scalar = a.access.shape == () and b.access.shape == ()
+        if scalar and a.writes and b.writes:
+            return True  # one thread does both, in order
+        if not self.one_thread_per_lane or a.access.shape != b.access.shape:
+            return False
+        elements = 1
+        for extent in a.access.shape:
+            elements *= extent
+        if elements < self.threads:
+            return False
+        self.rule_used = True
+        return True
+
+    def _stored_once_loaded_by_all(self, a: Footprint, b: Footprint) -> bool:
+        """A scalar or a small tile is stored by one replica and loaded by all."""
+        return a.access.kind is Kind.STORE and b.access.kind is Kind.LOAD
+
+    def _found(self, first: Entry, second: Entry, at: tuple[int, int], finding: Finding) -> None:
+        self.findings.append(InsideFinding(first, second, at, finding))

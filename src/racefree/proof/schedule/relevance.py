@@ -1,0 +1,70 @@
+"""Which values decide where a program instance goes and what its atomics do; all others are only data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from racefree.access import Kind
+from racefree.graph.program import Access, For, Guard, If, Int, Program, Statement, Value, While, accesses, walk
+from racefree.proof.footprint.slicing import flows
+
+
+@dataclass(frozen=True, slots=True)
+class Relevance:
+    """`values` (by index) are computed; `synchronising` accesses (by index) are executed one at a time.
+
+    Where no result of an atomic decides anything, atomics order nothing that another execution does not leave unordered,
+    so `synchronising` is empty.
+    """
+
+    values: frozenset[int]
+    synchronising: frozenset[int]
+
+
+def scalar_atomic(access: Access) -> bool:
+    """True for an atomic on one integer element, done once per program instance."""
+    return access.kind.atomic and access.shape == () and isinstance(access.operands[0].element, Int)
+
+
+def relevance(program: Program) -> Relevance:
+    values = _slice(program)
+    everything = accesses(program)
+    observed = any(a.kind.atomic and a.result is not None and a.result.index in values for a in everything)
+    synchronising = frozenset(a.index for a in everything if observed and scalar_atomic(a))
+    return Relevance(values, synchronising)
+
+
+def _slice(program: Program) -> frozenset[int]:
+    sources: dict[int, list[Value]] = {}
+    start: list[Value] = []
+    for statement in walk(program.body):
+        for result, origin in flows(statement):
+            sources.setdefault(result.index, []).extend(_needed_for(statement, origin))
+        start.extend(_deciding(statement))
+    needed: set[int] = set()
+    while start:
+        value = start.pop()
+        if value.index not in needed:
+            needed.add(value.index)
+            start.extend(sources.get(value.index, ()))
+    return frozenset(needed)
+
+
+def _needed_for(statement: Statement, origin: tuple[Value, ...]) -> tuple[Value, ...]:
+    """What a result is computed from; a load's value is read from memory, so only its `other` counts beside the address."""
+    if isinstance(statement, Access) and statement.kind is Kind.LOAD:
+        return tuple(v for v in (statement.pointer, statement.mask, statement.other) if v is not None)
+    return origin
+
+
+def _deciding(statement: Statement) -> tuple[Value, ...]:
+    match statement:
+        case Access():
+            parts = (statement.pointer,) if statement.mask is None else (statement.pointer, statement.mask)
+            return parts + (statement.operands if scalar_atomic(statement) else ())
+        case Guard() | If() | While():
+            return (statement.condition,)
+        case For():
+            return (statement.lower, statement.upper, statement.step)
+        case _:
+            return ()

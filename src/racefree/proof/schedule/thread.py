@@ -1,0 +1,106 @@
+"""One program instance between two of its synchronising atomics: where it stands, what it holds, what it has touched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from racefree.errors import Refusal
+from racefree.graph.program import Access, Statement
+from racefree.proof.schedule.values import NONE, Clock, Reads, Val, join
+
+UNSTAMPED = -1
+
+
+class Entry(NamedTuple):
+    """One execution of an access, kept for as long as it can meet another.
+
+    `read` numbers it among the reads of its instance (-1 once a later round of a loop may have reused the number).
+    `strict` is the release that publishes it for sure, `lenient` the first that may (counted per instance; -1: none yet).
+    """
+
+    footprint: int
+    read: int
+    strict: int
+    lenient: int
+    iterations: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What running at all depends on: the clock the conditions carry and the reads behind them."""
+
+    acquired: Clock
+    reads: Reads = NONE
+
+    def under(self, condition: Val) -> Control:
+        return Control(join(self.acquired, condition.acquired), self.reads | condition.all_reads)
+
+
+@dataclass(slots=True)
+class Frame:
+    """A position in a body. `iteration` and `induction` belong to loops; `first_read` to data-dependent ones."""
+
+    body: tuple[Statement, ...]
+    control: Control
+    owner: Statement | None = None
+    part: int = 0
+    at: int = 0
+    iteration: int = 0
+    induction: int = 0
+    upper: int = 0
+    step: int = 0
+    first_read: int = 0
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        place = id(self.owner), self.part, self.at
+        return (*place, self.iteration, self.induction, self.upper, self.step, self.first_read, self.control)
+
+
+class Pending(NamedTuple):
+    """The synchronising atomic an instance is about to do."""
+
+    access: Access
+    address: int
+    operands: tuple[int | None, ...]
+
+
+@dataclass(slots=True)
+class Thread:
+    """The whole state of one instance. Treated as immutable once it has been interned; `fork` makes a copy to run on.
+
+    `everyone` is the clock all lanes have, `first` that of the one thread that does scalar atomics and stores, `lenient`
+    the most that could be ordered before. `seen` is, per atomic cell, the oldest write the instance may still read.
+    """
+
+    frames: list[Frame]
+    env: dict[int, Val]
+    everyone: Clock
+    first: Clock
+    lenient: Clock
+    seen: Clock = ()
+    epoch: int = 0
+    reads: int = 0
+    settled: frozenset[Entry] = frozenset()
+    open: tuple[Entry, ...] = ()
+    unordered: frozenset[tuple[int, int]] = frozenset()
+    blurred: bool = False
+    pending: Pending | None = None
+    stuck: Refusal | None = None
+    steps: int = 0
+    member: int = 0
+
+    def fork(self) -> Thread:
+        return replace(self, frames=[replace(f) for f in self.frames], env=dict(self.env))
+
+    @property
+    def done(self) -> bool:
+        return self.pending is None
+
+    def key(self) -> tuple[object, ...]:
+        frames = tuple(f.key for f in self.frames)
+        env = tuple(sorted((k, v.key) for k, v in self.env.items()))
+        clocks = (self.everyone, self.first, self.lenient, self.seen, self.epoch, self.reads)
+        rest = (self.settled, self.open, self.unordered, self.blurred, self.pending, self.stuck)
+        return (frames, env, clocks, rest)

@@ -16,7 +16,7 @@ from racefree.errors import Refusal
 from racefree.proof.schedule.footprints import Footprints, Meeting
 from racefree.proof.schedule.initial import initial_value
 from racefree.proof.schedule.machine import Left, Logged, Machine, Observed, Segment, effect, reads_only
-from racefree.proof.schedule.thread import UNSTAMPED, Entry, Pending, Thread
+from racefree.proof.schedule.thread import UNSTAMPED, Entry, Pending, Thread, dominates
 from racefree.proof.schedule.values import Clock
 
 Pid = tuple[int, int, int]
@@ -102,10 +102,14 @@ class Explorer:
         self.budget = budget
         self.result = Exploration(entries=[{} for _ in pids])
         self.threads: list[Thread] = []
-        self._numbers: dict[tuple[object, ...], int] = {}
+        self._bases: dict[tuple[object, ...], int] = {}
+        self._numbers: dict[tuple[int, tuple[Clock, ...]], int] = {}
+        self._keys: list[tuple[int, tuple[Clock, ...]]] = []
+        self._visited: dict[tuple[object, ...], list[tuple[Clock, ...]]] = {}
         self._steps: dict[tuple[object, ...], _Step] = {}
         self._cell_of: dict[tuple[int, int], int] = {place: number for number, place in enumerate(places)}
         self._stored: set[tuple[int, int]] = set()
+        self._history: dict[int, bool] = {}
         self._pairs_seen: set[tuple[object, ...]] = set()
         self.zero = (0,) * len(pids)
 
@@ -115,7 +119,7 @@ class Explorer:
         """Visit every reachable state; after a race only `extra_after_race` more steps, to see what else there is."""
         state = self._first()
         stack = [state]
-        visited = {self._key(state)}
+        self._is_new(state)
         left = self.budget
         while stack:
             state = stack.pop()
@@ -123,9 +127,7 @@ class Explorer:
                 self.result.ended = True
             for following in self._successors(state):
                 left -= 1
-                key = self._key(following)
-                if key not in visited:
-                    visited.add(key)
+                if self._is_new(following):
                     stack.append(following)
             if self.result.races:
                 left = min(left, extra_after_race)
@@ -188,9 +190,19 @@ class Explorer:
     def _after(self, cell: int, writes: tuple[Write, ...], position: int, left: Left | None) -> tuple[Write, ...]:
         if left is None:
             return writes
+        if not self._remembers(cell):
+            writes, position = (), 0
         value = None if cell in self._blurred_cells() else left.value
         write = Write(value, left.strict, left.lenient, left.seen)
         return (*writes, write) if left.fresh else (*writes[:position], write, *writes[position + 1 :])
+
+    def _remembers(self, cell: int) -> bool:
+        """True when some atomic may read an old value of this cell."""
+        found = self._history.get(cell)
+        if found is None:
+            address, size = next(p for p, c in self._cell_of.items() if c == cell)
+            found = self._history[cell] = self.machine.may_read_stale(address, size)
+        return found
 
     def _step(self, number: int, member: int, cell: int, write: Write, position: int, newest: int) -> _Step:
         key = (number, member, cell, write, position, newest)
@@ -211,18 +223,30 @@ class Explorer:
     # ---- states ------------------------------------------------------------------------------------------------------
 
     def _intern(self, thread: Thread) -> int:
-        key = thread.key()
+        base, clocks = thread.key()
+        key = (self._bases.setdefault(base, len(self._bases)), clocks)
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self.threads)
             self.threads.append(thread)
+            self._keys.append(key)
         return number
 
-    def _key(self, state: State) -> tuple[object, ...]:
-        """Instances that stand alike and have released nothing can be told apart by nobody."""
-        silent = all(self.threads[t].epoch == 0 for t in state.threads)
-        threads = tuple(sorted(state.threads)) if silent else state.threads
-        return (threads, state.cells, state.stale)
+    def _is_new(self, state: State) -> bool:
+        """True unless a state was visited that is the same, or the same but for lower clocks.
+
+        Instances that stand alike while nobody has released anything cannot be told apart.
+        """
+        keys = [self._keys[t] for t in state.threads]
+        if all(self.threads[t].epoch == 0 for t in state.threads):
+            keys.sort()
+        bases = (tuple(k[0] for k in keys), state.cells, state.stale)
+        clocks = tuple(c for k in keys for c in k[1])
+        held = self._visited.setdefault(bases, [])
+        if any(dominates(low, clocks) for low in held):
+            return False
+        held.append(clocks)
+        return True
 
     # ---- cells -------------------------------------------------------------------------------------------------------
 

@@ -29,12 +29,12 @@ from racefree.proof.memory_model import MemoryModel
 from racefree.proof.replay.atomics import left_behind
 from racefree.proof.replay.lanes import Lanes, constant, element_bits, signed_int, unknown
 from racefree.proof.replay.machine import argument_pattern
-from racefree.proof.replay.memory import launch_memory
+from racefree.proof.replay.memory import launch_memory, pointer_roots, storages_of
 from racefree.proof.replay.tiles import made
 from racefree.proof.schedule.footprints import Footprints
 from racefree.proof.schedule.inside import Insider
 from racefree.proof.schedule.liveness import last_uses
-from racefree.proof.schedule.relevance import Relevance
+from racefree.proof.schedule.relevance import Relevance, may_race, stale_readers
 from racefree.proof.schedule.thread import UNSTAMPED, Control, Entry, Frame, Pending, Thread
 from racefree.proof.schedule.values import NONE, OLDER, Clock, Val, compute, gather, join, opaque
 
@@ -109,6 +109,9 @@ class Machine:
         self.max_steps = max_steps
         self.last = last_uses(program)
         self.memory = launch_memory(program, facts)
+        self.racing = may_race(program, facts)
+        self._stale = stale_readers(program)
+        self._roots = pointer_roots(program)
         self.contents_read = False
         self.spent = 0
         self._identity = [s for s in walk(program.body) if isinstance(s, Op) and s.name == "tt.get_program_id"]
@@ -141,6 +144,16 @@ class Machine:
         self._next(thread)
         self._run(segment)
         return segment, left
+
+    def may_read_stale(self, address: int, size_bytes: int) -> bool:
+        """True when some atomic that may be done by a plain read can touch these bytes."""
+        for index in self._stale:
+            names = self._roots[index]
+            own = {k: v for k, v in self.facts.arguments.items() if names is None or k in names}
+            held = storages_of(LaunchFacts(self.facts.kernel, self.facts.grid, own))
+            if names is None or any(s.address < address + size_bytes and address < s.address + s.nbytes for s in held):
+                return True
+        return False
 
     # ---- one atomic --------------------------------------------------------------------------------------------------
 
@@ -224,11 +237,7 @@ class Machine:
                     return
             else:
                 self._statement(segment, statement)
-        if thread.stuck is None:
-            thread.env.clear()
-        else:
-            thread.frames.clear()
-            thread.env.clear()
+        thread.retire()
 
     def _statement(self, segment: Segment, statement: Statement) -> None:
         thread = segment.thread
@@ -448,7 +457,7 @@ class Machine:
             thread.pending = Pending(access, int(np.asarray(pointer.bits).view(np.int64)), operands)
             return True
         addresses = np.asarray(pointer.bits).view(np.int64)
-        if bool(on.any()):
+        if bool(on.any()) and access.index in self.racing:
             flat = np.nonzero(on.reshape(-1))[0].astype(np.int64)
             self._touch(segment, access, addresses.reshape(-1)[flat], flat, sure.reshape(-1)[flat])
             self._stored(segment, access, addresses.reshape(-1)[flat])
@@ -475,7 +484,7 @@ class Machine:
         result = access.result
         if result is None:
             return
-        number = thread.reads - 1 if bool(sure.any()) else OLDER
+        number = thread.reads - 1 if bool(sure.any()) and access.index in self.racing else OLDER
         lanes: Lanes | None = None
         if result.index in self.relevance.values:
             lanes = unknown(result.shape)
@@ -569,13 +578,13 @@ def reads_only(access: Access, operands: tuple[int | None, ...]) -> bool:
 
 
 def _with(clock: Clock, member: int, count: int) -> Clock:
-    return clock[:member] + (max(clock[member], count),) + clock[member + 1 :]
+    return (*clock[:member], max(clock[member], count), *clock[member + 1 :])
 
 
 def _at_least(seen: Clock, cell: int, position: int) -> Clock:
     if len(seen) <= cell:
-        seen = seen + (0,) * (cell + 1 - len(seen))
-    return seen[:cell] + (max(seen[cell], position),) + seen[cell + 1 :]
+        seen = (*seen, *(0,) * (cell + 1 - len(seen)))
+    return (*seen[:cell], max(seen[cell], position), *seen[cell + 1 :])
 
 
 def _later(a: Clock, b: Clock) -> Clock:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from racefree.access import Kind
-from racefree.graph.program import Access, For, Guard, If, Int, Program, Statement, Value, While, accesses, walk
+from racefree.graph.launch import LaunchFacts
+from racefree.graph.program import Access, For, Guard, If, Int, Op, Program, Statement, Value, While, accesses, walk
 from racefree.proof.footprint.slicing import flows
+from racefree.proof.replay.memory import launch_memory, pointer_roots, storages_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,37 @@ def relevance(program: Program) -> Relevance:
     observed = any(a.kind.atomic and a.result is not None and a.result.index in values for a in everything)
     synchronising = frozenset(a.index for a in everything if observed and scalar_atomic(a))
     return Relevance(values, synchronising)
+
+
+def may_race(program: Program, facts: LaunchFacts) -> frozenset[int]:
+    """The accesses (by index) that may touch a storage some access writes."""
+    memory = launch_memory(program, facts)
+    quiet = {s.address for s, changing in zip(memory.storages, memory.changing, strict=True) if changing is None}
+    roots = pointer_roots(program)
+    out = set()
+    for access in accesses(program):
+        names = roots[access.index]
+        own = {k: v for k, v in facts.arguments.items() if names is not None and k in names}
+        held = storages_of(LaunchFacts(facts.kernel, facts.grid, own))
+        if names is None or access.kind.writes or any(s.address not in quiet for s in held):
+            out.add(access.index)
+    return frozenset(out)
+
+
+def stale_readers(program: Program) -> frozenset[int]:
+    """The atomics (by index) that may leave memory as it is, and so may be done by a plain read."""
+    constants = {
+        s.results[0].index: s.attributes.get("value")
+        for s in walk(program.body)
+        if isinstance(s, Op) and s.name == "arith.constant"
+    }
+    out = set()
+    for access in accesses(program):
+        identity = access.kind is Kind.RMW and access.rmw in ("add", "or", "xor")
+        value = constants.get(access.operands[0].index, 0) if identity else 0
+        if access.kind is Kind.CAS or (identity and value == 0):
+            out.add(access.index)
+    return frozenset(out)
 
 
 def _slice(program: Program) -> frozenset[int]:

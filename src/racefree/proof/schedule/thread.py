@@ -55,7 +55,8 @@ class Frame:
     @property
     def key(self) -> tuple[object, ...]:
         place = id(self.owner), self.part, self.at
-        return (*place, self.iteration, self.induction, self.upper, self.step, self.first_read, self.control)
+        loop = self.iteration, self.induction, self.upper, self.step, self.first_read
+        return (*place, *loop, self.control.reads)
 
 
 class Pending(NamedTuple):
@@ -98,9 +99,36 @@ class Thread:
     def done(self) -> bool:
         return self.pending is None
 
-    def key(self) -> tuple[object, ...]:
+    def key(self) -> tuple[tuple[object, ...], tuple[Clock, ...]]:
+        """What the future of the instance depends on, the clocks apart.
+
+        Of two instances that differ in their clocks alone, the one with the lower clocks can do all the other can, and
+        less is ordered before what it does.
+        """
+        names = sorted(self.env)
+        values = [self.env[k].key for k in names]
         frames = tuple(f.key for f in self.frames)
-        env = tuple(sorted((k, v.key) for k, v in self.env.items()))
-        clocks = (self.everyone, self.first, self.lenient, self.seen, self.epoch, self.reads)
-        rest = (self.settled, self.open, self.unordered, self.blurred, self.pending, self.stuck)
-        return (frames, env, clocks, rest)
+        env = tuple((k, v[:-1]) for k, v in zip(names, values, strict=True))
+        rest = (self.epoch, self.reads, self.settled, self.open, self.unordered, self.blurred, self.pending, self.stuck)
+        clocks = [self.everyone, self.first, self.lenient, self.seen]
+        clocks += [f.control.acquired for f in self.frames]
+        clocks += [self.env[k].acquired for k in names]
+        return (frames, env, rest), tuple(clocks)
+
+    def retire(self) -> None:
+        """The instance has ended: only what it touched still matters."""
+        zero = (0,) * len(self.everyone)
+        self.frames.clear()
+        self.env.clear()
+        self.everyone = self.first = self.lenient = zero
+        self.seen, self.reads, self.unordered = (), 0, frozenset()
+
+
+def dominates(low: tuple[Clock, ...], high: tuple[Clock, ...]) -> bool:
+    """True when every clock of `low` is at or below its counterpart (a missing component is 0)."""
+    for a, b in zip(low, high, strict=True):
+        if len(a) > len(b) and any(a[len(b) :]):
+            return False
+        if any(x > y for x, y in zip(a, b, strict=False)):
+            return False
+    return True

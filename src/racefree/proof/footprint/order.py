@@ -1,0 +1,86 @@
+"""Which accesses of one program instance are ordered: by barriers, by data dependence, by one thread owning a lane."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from racefree.access import Kind
+from racefree.graph.launch import LaunchFacts
+from racefree.proof.footprint.depend import EVERY, Dependences
+from racefree.proof.footprint.evaluate import Footprint
+from racefree.proof.footprint.values import I64, Affine
+
+Keys = tuple[tuple[int, int], ...]
+"""Pairs of axes (of the first footprint, of the second): equal indices along all of them mean ordered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What orders two executions of a pair of footprints, barriers aside.
+
+    `always` holds the rules that need no assumption, `lane` the one that takes a lane to be one thread (None: not given).
+    `never` tells that nothing but a barrier or `lane` can order them.
+    """
+
+    always: tuple[Keys, ...]
+    lane: Keys | None
+
+
+def common_loops(f: Footprint, g: Footprint) -> tuple[Keys, bool]:
+    """Axes of the folded loops both are in, and whether they stand in the same iteration of all stepped ones in common."""
+    pairs: list[tuple[int, int]] = []
+    for a, b in zip(f.nest, g.nest, strict=False):
+        if a.loop != b.loop:
+            break
+        if a.axis is None or b.axis is None:
+            if a.axis != b.axis or a.step != b.step:
+                return tuple(pairs), False
+            continue
+        pairs.append((a.axis, b.axis))
+    return tuple(pairs), True
+
+
+def rules(f: Footprint, g: Footprint, dependences: Dependences, facts: LaunchFacts, *, strict: bool) -> Rules:
+    """The ordering rules for an execution of `f` and a later or equal one of `g` in one program instance."""
+    loops, together = common_loops(f, g)
+    tile_f, tile_g = len(f.loops), len(g.loops)
+    always: list[Keys] = []
+    if together and f is not g:
+        for relation in dependences.of.get(g.access.index, {}).get(f.access.index, frozenset()):
+            lanes = tuple((tile_f + d, tile_g + e) for d, e in enumerate(relation) if e != EVERY)
+            always.append(loops + lanes)
+    lane: Keys | None = None
+    if not strict and f.access.shape == g.access.shape and one_thread_per_lane(f, g, facts):
+        lane = tuple((tile_f + d, tile_g + d) for d in range(len(f.access.shape)))
+    return Rules(tuple(always), lane)
+
+
+def one_thread_per_lane(f: Footprint, g: Footprint, facts: LaunchFacts) -> bool:
+    """Whether the same lane of both accesses is taken to run in one thread.
+
+    Tiles with at least one element per thread give each element to one thread. What one instruction stores is stored by the
+    same replica each time, and scalars are stored by thread 0.
+    """
+    size = int(np.prod(f.access.shape, dtype=np.int64)) if f.access.shape else 1
+    if size >= facts.num_warps * facts.warp_size * facts.num_ctas:
+        return True
+    if f.access.index == g.access.index:
+        return True
+    return not f.access.shape and Kind.LOAD not in (f.access.kind, g.access.kind)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Epochs:
+    """The barriers passed before each execution: per row a start, plus a rate per folded loop axis."""
+
+    start: I64
+    rates: tuple[int, ...]
+
+
+def affine_epochs(f: Footprint) -> Epochs | None:
+    """The epoch of a footprint where it is affine with constant rates; None where it has to be looked up cell by cell."""
+    if not isinstance(f.epoch, Affine) or not all(isinstance(c, int) for c in f.epoch.coefs):
+        return None
+    return Epochs(f.epoch.base, tuple(c for c in f.epoch.coefs if isinstance(c, int)))

@@ -1,0 +1,353 @@
+"""Decides one launch from its footprints: disjoint, or a race that is shown, or not decided and why."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from racefree.errors import Refusal, Refused
+from racefree.geometry import PatternArray, merge_runs
+from racefree.graph.launch import LaunchFacts
+from racefree.graph.program import Access, Program, accesses
+from racefree.proof.footprint import between, depend, listing, within
+from racefree.proof.footprint.between import Meeting, Reach
+from racefree.proof.footprint.depend import Dependences
+from racefree.proof.footprint.evaluate import Footprint
+from racefree.proof.footprint.order import Rules, rules
+from racefree.proof.footprint.shadow import Lattice, Points, Shadow, shadow
+from racefree.proof.footprint.survey import CELL_LIMIT, Chunk, Facts, Launch, prepare, survey
+from racefree.proof.footprint.values import I64, Box, Cells, Region, Unknown, align_region
+from racefree.proof.footprint.witness import between_race, within_race
+from racefree.proof.outcome import Witness
+from racefree.verdict import ASSUMES_TERMINATION, ONE_THREAD_PER_LANE, READS_CONTENTS
+
+PAIR_BUDGET = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the footprints tell. `races` are certain as far as addresses go; `doubt` is what kept this from being a proof."""
+
+    races: tuple[Witness, ...]
+    doubt: Refusal | None
+    qualifiers: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _State:
+    launch: Launch
+    strict: bool
+    dependences: Dependences
+    used: Facts = field(default_factory=Facts)
+    lanes: bool = False
+    races: list[Witness] = field(default_factory=list)
+    doubts: list[Refusal] = field(default_factory=list)
+    seen: set[tuple[int, int]] = field(default_factory=set)
+    may: dict[int, list[tuple[I64, Shadow]]] = field(default_factory=lambda: defaultdict(list))
+    must: dict[int, list[tuple[I64, Shadow]]] = field(default_factory=lambda: defaultdict(list))
+    widened: set[int] = field(default_factory=set)
+    why: dict[int, Unknown | None] = field(default_factory=dict)
+
+
+def decide(program: Program, facts: LaunchFacts, *, strict: bool) -> Decision:
+    """The verdict of the geometry rung on this launch. Raises `Refused` when the footprints cannot be evaluated."""
+    launch = prepare(program, facts)
+    state = _State(launch, strict, depend.dependences(program))
+    for chunk in survey(launch, state.used):
+        _collect(state, chunk)
+        _within(state, chunk)
+    _between(state)
+    qualifiers = []
+    if state.lanes:
+        qualifiers.append(ONE_THREAD_PER_LANE)
+    if state.used.assumes_termination:
+        qualifiers.append(ASSUMES_TERMINATION)
+    if state.used.reads_contents:
+        qualifiers.append(READS_CONTENTS)
+    doubt = state.doubts[0] if state.doubts else None
+    return Decision(tuple(state.races), doubt, tuple(qualifiers), tuple(sorted(state.used.notes)))
+
+
+def may_meet(a: Access, b: Access) -> bool:
+    return a.kind.writes or b.kind.writes
+
+
+# ---- collecting ------------------------------------------------------------------------------------------------------
+
+
+def _collect(state: _State, chunk: Chunk) -> None:
+    rows = len(chunk.programs)
+    for footprint in chunk.footprints:
+        index = footprint.access.index
+        found = shadow(footprint, footprint.where.may, rows, 0, CELL_LIMIT)
+        if found is None:
+            continue
+        state.may[index].append((chunk.programs, found))
+        if not footprint.where.exact:
+            state.widened.add(index)
+            state.why.setdefault(index, footprint.where.why)
+            found = shadow(footprint, footprint.where.must, rows, 0, CELL_LIMIT)
+        if found is not None:
+            state.must[index].append((chunk.programs, found))
+
+
+def _reach(access: Access, parts: list[tuple[I64, Shadow]], cluster: int, state: _State) -> Reach | None:
+    """All the parts of an access that lie in one cluster, as patterns with their programs, relative to the cluster."""
+    patterns: list[PatternArray] = []
+    owners: list[I64] = []
+    start = state.launch.space.clusters[cluster].start + state.launch.space.clusters[cluster].shift
+    for programs, part in parts:
+        if isinstance(part, Points):
+            keep = state.launch.space.home(part.address) == cluster
+            runs = merge_runs(
+                part.address[keep] - start, part.address[keep] - start + part.elem_bytes, programs[part.rows[keep]]
+            )
+            empty = np.zeros((len(runs.starts), 0), dtype=np.int64)
+            patterns.append(PatternArray(runs.starts, runs.ends - runs.starts, empty, empty))
+            owners.append(runs.owner)
+        else:
+            array = part.patterns()
+            keep = state.launch.space.home(array.base) == cluster
+            if not keep.any():
+                continue
+            if not keep.all():
+                array = array.take(keep)
+            patterns.append(PatternArray(array.base - start, array.elem, array.steps, array.counts))
+            owners.append(programs[part.rows[keep]])
+    if not patterns or not sum(len(p) for p in patterns):
+        return None
+    return Reach(access, _joined(patterns), np.concatenate(owners))
+
+
+def _joined(parts: list[PatternArray]) -> PatternArray:
+    if len(parts) == 1:
+        return parts[0]
+    depth = max(p.steps.shape[1] for p in parts)
+
+    def pad(array: I64, fill: int) -> I64:
+        missing = np.full((len(array), depth - array.shape[1]), fill, dtype=np.int64)
+        return np.concatenate([array, missing], axis=1)
+
+    return PatternArray(
+        np.concatenate([p.base for p in parts]),
+        np.concatenate([p.elem for p in parts]),
+        np.concatenate([pad(p.steps, 0) for p in parts]),
+        np.concatenate([pad(p.counts, 1) for p in parts]),
+    )
+
+
+def _homes(state: _State, index: int) -> frozenset[int]:
+    """The clusters an access goes to; off every cluster means an address this rung cannot place."""
+    out: set[int] = set()
+    for _, part in state.may[index]:
+        address = part.address if isinstance(part, Points) else part.patterns().base
+        out |= {int(h) for h in np.unique(state.launch.space.home(address))}
+    return frozenset(out)
+
+
+# ---- between programs ------------------------------------------------------------------------------------------------
+
+
+def _between(state: _State) -> None:
+    by_index = {a.index: a for a in accesses(state.launch.program)}
+    homes = {index: _homes(state, index) for index in sorted(state.may)}
+    for index, where in homes.items():
+        if -1 in where:
+            site = by_index[index].site
+            raise Refused("indirect-address", "an address lies in no tensor of the launch", site)
+    reaches: dict[tuple[int, int, bool], Reach | None] = {}
+
+    def reach(index: int, cluster: int, *, must: bool) -> Reach | None:
+        key = (index, cluster, must)
+        if key not in reaches:
+            parts = (state.must if must else state.may)[index]
+            reaches[key] = _reach(by_index[index], parts, cluster, state)
+        return reaches[key]
+
+    if state.launch.programs < 2:
+        return
+    for i in sorted(state.may):
+        for j in sorted(state.may):
+            if j < i or not may_meet(by_index[i], by_index[j]):
+                continue
+            for cluster in sorted(homes[i] & homes[j]):
+                a, b = reach(i, cluster, must=False), reach(j, cluster, must=False)
+                if a is None or b is None or _exempt(a, b):
+                    continue
+                found = between.meeting(a, b)
+                if found is None:
+                    continue
+                if {i, j} & state.widened:
+                    _doubt_or_race(state, reach(i, cluster, must=True), reach(j, cluster, must=True), cluster, i, j)
+                else:
+                    state.races.append(between_race(state.launch, by_index[i], by_index[j], _moved(state, found, cluster)))
+
+
+def _moved(state: _State, found: Meeting, cluster: int) -> Meeting:
+    """The meeting with its byte as a virtual address."""
+    place = state.launch.space.clusters[cluster]
+    return Meeting(found.first, found.second, found.byte + place.start + place.shift)
+
+
+def _doubt_or_race(state: _State, a: Reach | None, b: Reach | None, cluster: int, i: int, j: int) -> None:
+    found = None if a is None or b is None else between.meeting(a, b)
+    if found is not None:
+        assert a is not None and b is not None
+        state.races.append(between_race(state.launch, a.access, b.access, _moved(state, found, cluster)))
+        return
+    access = next(x for x in accesses(state.launch.program) if x.index == (i if i in state.widened else j))
+    why = state.why.get(access.index)
+    reason = "whether it runs is not known" + (f": {why.reason}" if why is not None else "")
+    state.doubts.append(
+        Refusal("potential-race", f"two programs may touch one byte here, but {reason}", access.site)
+    )
+
+
+def _exempt(a: Reach, b: Reach) -> bool:
+    """Two atomics whose scopes span programs, and that can only meet on exactly the same bytes, do not race."""
+    if not (a.access.kind.atomic and b.access.kind.atomic):
+        return False
+    scopes = [r.access.scope is None or r.access.scope.spans_programs for r in (a, b)]
+    return all(scopes) and same_cells(a, b)
+
+
+def same_cells(a: Reach, b: Reach) -> bool:
+    """True when both have one element size and every element starts at a multiple of it (from one common offset)."""
+    size = a.access.element_bytes
+    if size != b.access.element_bytes:
+        return False
+    phases = set()
+    for side in (a, b):
+        if (side.patterns.steps % size).any() or (side.patterns.elem % size).any():
+            return False
+        phases |= {int(p) for p in np.unique(side.patterns.base % size)}
+    return len(phases) == 1
+
+
+# ---- within one program ----------------------------------------------------------------------------------------------
+
+
+def _within(state: _State, chunk: Chunk) -> None:
+    rows = len(chunk.programs)
+    shadows = {}
+    for position, footprint in enumerate(chunk.footprints):
+        found = shadow(footprint, footprint.where.may, rows, 0, CELL_LIMIT)
+        if found is not None:
+            shadows[position] = found
+    for i, j in _pairs_that_may_meet(chunk, shadows, rows):
+        f, g = chunk.footprints[i], chunk.footprints[j]
+        if (f.access.index, g.access.index) in state.seen:
+            continue
+        _within_pair(state, chunk, f, g, shadows[i], shadows[j])
+
+
+def _pairs_that_may_meet(chunk: Chunk, shadows: dict[int, Shadow], rows: int) -> list[tuple[int, int]]:
+    spans = {i: _row_spans(s, rows) for i, s in shadows.items()}
+    order = sorted(shadows)
+    out = []
+    for at, i in enumerate(order):
+        for j in order[at:]:
+            f, g = chunk.footprints[i], chunk.footprints[j]
+            if not may_meet(f.access, g.access) or (f.access.kind.atomic and g.access.kind.atomic and _aligned(shadows[i], shadows[j])):
+                continue
+            if i == j or ((spans[i][0] < spans[j][1]) & (spans[j][0] < spans[i][1])).any():
+                out.append((i, j))
+                if len(out) > PAIR_BUDGET:
+                    raise Refused("overlap-budget", "too many executions inside one program may meet", f.access.site)
+    return out
+
+
+def _row_spans(part: Shadow, rows: int) -> tuple[I64, I64]:
+    """Lowest and past-highest byte per row; an empty range where the row has none."""
+    low = np.zeros(rows, dtype=np.int64)
+    high = np.full(rows, -1, dtype=np.int64)
+    if isinstance(part, Lattice):
+        starts, ends = part.patterns().spans()
+        low[part.rows], high[part.rows] = starts, ends
+    else:
+        heads = np.flatnonzero(np.diff(part.rows, prepend=-1))
+        who = part.rows[heads]
+        low[who] = np.minimum.reduceat(part.address, heads)
+        high[who] = np.maximum.reduceat(part.address, heads) + part.elem_bytes
+    return low, high
+
+
+def _aligned(a: Shadow, b: Shadow) -> bool:
+    size = a.elem_bytes
+    if size != b.elem_bytes:
+        return False
+    for part in (a, b):
+        address = part.address if isinstance(part, Points) else part.base
+        if (address % size).any() or (isinstance(part, Lattice) and (part.coefs % size).any()):
+            return False
+    return True
+
+
+def _within_pair(state: _State, chunk: Chunk, f: Footprint, g: Footprint, a: Shadow, b: Shadow) -> None:
+    given = rules(f, g, state.dependences, state.launch.facts, strict=state.strict)
+    if f.repeats or g.repeats:
+        given = Rules((), given.lane)
+    certain = not (f.repeats or g.repeats) and not isinstance(f.epoch, Unknown) and not isinstance(g.epoch, Unknown)
+    bare, owned = _search(state, chunk, f, g, a, b, f.where.may, g.where.may, given)
+    if bare is None:
+        return
+    if owned is None and given.lane is not None:
+        state.lanes = True
+        return
+    if certain and not (f.where.exact and g.where.exact):
+        rows = len(chunk.programs)
+        must_a, must_b = (shadow(x, x.where.must, rows, 0, CELL_LIMIT) for x in (f, g))
+        owned = None
+        if must_a is not None and must_b is not None:
+            bare, owned = _search(state, chunk, f, g, must_a, must_b, f.where.must, g.where.must, given)
+            owned = owned if given.lane is not None else bare
+        certain = owned is not None
+    state.seen.add((f.access.index, g.access.index))
+    if not certain:
+        why = "the order of two accesses of one program is not known"
+        state.doubts.append(Refusal("potential-race", f"{why}, and they may touch one byte", g.access.site))
+        return
+    found = owned if given.lane is not None else bare
+    assert found is not None
+    state.races.append(within_race(state.launch, f, g, int(chunk.programs[found.row]), found))
+
+
+def _search(
+    state: _State,
+    chunk: Chunk,
+    f: Footprint,
+    g: Footprint,
+    a: Shadow,
+    b: Shadow,
+    f_region: Region,
+    g_region: Region,
+    given: Rules,
+) -> tuple[within.Clash | None, within.Clash | None]:
+    """An unordered pair by barriers and dependence alone, and one that remains when a lane is one thread."""
+    rows = len(chunk.programs)
+    if isinstance(a, Lattice) and isinstance(b, Lattice):
+        bare = within.clash(f, g, a, b, given, lane=False)
+        if bare is None:
+            return None, None
+        if isinstance(bare, within.Clash):
+            if given.lane is None:
+                return bare, bare
+            owned = within.clash(f, g, a, b, given, lane=True)
+            if not isinstance(owned, within.Undecided):
+                return bare, owned
+            chosen = owned.rows
+        else:
+            chosen = bare.rows
+    else:
+        chosen = np.intersect1d(a.rows, b.rows)
+    here, there = _tile_region(f, f_region), _tile_region(g, g_region)
+    found = listing.listed(f, g, here, there, chosen, rows, given)
+    return found.bare, found.owned if given.lane is not None else found.bare
+
+
+def _tile_region(footprint: Footprint, region: Region) -> Region:
+    assert isinstance(region, Box | Cells)
+    return align_region(region, len(footprint.access.shape), len(footprint.loops))

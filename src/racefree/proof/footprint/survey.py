@@ -1,0 +1,132 @@
+"""Evaluates a kernel for all program instances of a launch, as many at a time as memory allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from racefree.errors import Refused
+from racefree.graph.launch import LaunchFacts
+from racefree.graph.program import Op, Program, accesses, walk
+from racefree.proof.footprint.evaluate import Evaluation, Footprint
+from racefree.proof.footprint.memory import AddressSpace
+from racefree.proof.footprint.slicing import ANYWHERE, Slice, needed_values, pointer_roots
+from racefree.proof.footprint.values import I64, TooBig
+
+CELL_LIMIT = 1 << 23
+"""Cells of one dense array: 64 MB of int64."""
+
+MOST_PROGRAMS = 1 << 24
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One kernel at one launch, with what the analysis keeps asking for."""
+
+    program: Program
+    facts: LaunchFacts
+    space: AddressSpace
+    slice: Slice
+    written: frozenset[int]
+    grid: tuple[int, int, int]
+    """The grid with axes the kernel does not read cut to 2: programs that differ only there behave alike."""
+
+    def pids(self, linear: I64) -> tuple[I64, I64, I64]:
+        """Program ids of linear program numbers (x fastest)."""
+        x, y, _ = self.grid
+        return linear % x, linear // x % y, linear // (x * y)
+
+    @property
+    def programs(self) -> int:
+        return self.grid[0] * self.grid[1] * self.grid[2]
+
+
+@dataclass(slots=True)
+class Facts:
+    """What the evaluation used or met, for the qualifiers and notes of the verdict."""
+
+    reads_contents: bool = False
+    assumes_termination: bool = False
+    notes: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """The footprints of a run of program instances; row r is linear program `programs[r]`."""
+
+    programs: I64
+    footprints: list[Footprint]
+
+
+def prepare(program: Program, facts: LaunchFacts) -> Launch:
+    """Find the accesses that can race (their storage is written by some access) and the values that decide them."""
+    space = AddressSpace(program, facts)
+    roots = pointer_roots(program)
+    every = frozenset(range(len(space.clusters)))
+
+    def clusters(pointer: int) -> frozenset[int]:
+        found = roots.get(pointer, frozenset({ANYWHERE}))
+        if ANYWHERE in found:
+            return every | {ANYWHERE}
+        return frozenset(space.cluster_of(space.tensors[r].storage) for r in found if r in space.tensors)
+
+    written: set[int] = set()
+    for access in accesses(program):
+        if access.kind.writes:
+            written |= clusters(access.pointer.index)
+    relevant = frozenset(a.index for a in accesses(program) if clusters(a.pointer.index) & written)
+    slice_ = Slice(relevant, needed_values(program, relevant), roots)
+    return Launch(program, facts, space, slice_, frozenset(written), _shrunk_grid(program, facts, slice_))
+
+
+def _shrunk_grid(program: Program, facts: LaunchFacts, slice_: Slice) -> tuple[int, int, int]:
+    read = {
+        s.attributes["axis"]
+        for s in walk(program.body)
+        if isinstance(s, Op) and s.name == "tt.get_program_id" and s.results[0].index in slice_.values
+    }
+    x, y, z = (n if axis in read else min(n, 2) for axis, n in enumerate(facts.grid))
+    return x, y, z
+
+
+def survey(launch: Launch, used: Facts) -> Iterator[Chunk]:
+    """All footprints of the launch, chunk by chunk. Raises `Refused` for what this rung cannot evaluate."""
+    total = launch.programs
+    if total > MOST_PROGRAMS:
+        raise Refused("grid-budget", f"{total} program instances are too many to enumerate", launch.program.site)
+    size, start = total, 0
+    stepped: frozenset[int] = frozenset()
+    while start < total:
+        programs = np.arange(start, min(start + size, total), dtype=np.int64)
+        state = evaluation(launch, programs, stepped)
+        try:
+            footprints = state.run()
+        except TooBig as big:
+            if len(programs) > 1:
+                size = max(1, min(len(programs) // 2, CELL_LIMIT // big.cells_per_row))
+                continue
+            foldable = {k: n for k, n in state.loop_extents.items() if k not in stepped}
+            if not foldable:
+                raise Refused("memory-budget", "one program instance touches too many cells", launch.program.site) from None
+            stepped |= {max(foldable, key=lambda k: foldable[k])}
+            continue
+        used.reads_contents |= state.reads_contents
+        used.assumes_termination |= state.assumes_termination
+        used.notes |= state.notes
+        yield Chunk(programs, footprints)
+        start += len(programs)
+
+
+def evaluation(launch: Launch, programs: I64, stepped: frozenset[int] = frozenset()) -> Evaluation:
+    return Evaluation(
+        launch.program,
+        launch.facts,
+        launch.space,
+        launch.slice,
+        launch.pids(programs),
+        cell_limit=CELL_LIMIT,
+        stepped=stepped,
+        written=launch.written,
+    )

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from racefree.errors import InputError, MissingPackage, Refused
+from racefree.errors import InputError, MissingPackage, Refused, UnsupportedVersion
+from racefree.ttir import ops
 
 CensusKey = tuple[str, int, int, int]
 """(operation name, operands, results, regions)"""
@@ -36,7 +37,8 @@ class GenericModule:
 def generic_form(module: Any) -> GenericModule:
     """The generic form of a live `triton._C.libtriton.ir.module`, which is left untouched.
 
-    Raises `Refused("parse")` when Triton cannot read back its own text or no longer prints the generic form on demand.
+    Raises `Refused("parse")` when Triton cannot read back its own text or no longer prints the generic form on demand,
+    `UnsupportedVersion` when it numbers its memory orders otherwise.
     """
     return _reprint(module.str())
 
@@ -64,10 +66,13 @@ def _is_generic(text: str) -> bool:
 
 def _reprint(text: str) -> GenericModule:
     try:
-        import triton
         from triton._C.libtriton import ir
+
+        import triton
     except ImportError as error:
         raise MissingPackage("reading TTIR needs Triton: pip install 'racefree[triton]'") from error
+    if changed := ops.renumbered(ir):
+        raise UnsupportedVersion(f"Triton {triton.__version__} renumbered {', '.join(changed)}; install 3.7 to 3.9")
     context = ir.context()
     ir.load_dialects(context)
     _load_backend_dialects(context)

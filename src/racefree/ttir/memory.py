@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from racefree.access import Kind, Scope, Sem
 from racefree.graph.program import Barrier, Ptr, Value
 from racefree.ttir import ops
 from racefree.ttir.reader import Handler, Reader, flag, integer, integers
 from racefree.ttir.tree import Operation
-
-SEMANTICS: Mapping[int, Sem] = {1: Sem.RELAXED, 2: Sem.ACQUIRE, 3: Sem.RELEASE, 4: Sem.ACQ_REL}
-SCOPES: Mapping[int, Scope] = {1: Scope.GPU, 2: Scope.CTA, 3: Scope.SYSTEM}
 
 
 def _pointee_bytes(reader: Reader, op: Operation, pointer: Value) -> int:
@@ -52,8 +47,8 @@ def _with_mask(reader: Reader, op: Operation) -> tuple[Value, Value, Value | Non
 
 
 def _order(reader: Reader, op: Operation) -> tuple[Sem, Scope]:
-    sem = SEMANTICS.get(integer(op, "sem", reader))
-    scope = SCOPES.get(integer(op, "scope", reader))
+    sem = ops.SEMANTICS.get(integer(op, "sem", reader))
+    scope = ops.SCOPES.get(integer(op, "scope", reader))
     if sem is None or scope is None:
         raise reader.unknown(op, f"{op.name} has an unknown memory semantic or scope")
     return sem, scope

@@ -6,6 +6,9 @@ An operation in none of the tables, and without a handler of its own, refuses th
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
+
+from racefree.access import Scope, Sem
 
 CMPI_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 
@@ -49,15 +52,22 @@ LANEWISE_DATA = (
         "fma fpowi isfinite isinf isnan isnormal log log10 log1p log2 powf round roundeven rsqrt sin sincos sinh sqrt "
         "tan tanh trunc",
     )
-    | _named("tt", "clampf precise_divf precise_sqrt fp_to_fp")
+    | _named("tt", "clampf approx_divf precise_divf precise_sqrt fp_to_fp")
 )
 """Element (i, j, ...) of each result depends on the same element of the operands only."""
 
 MIXING_DATA = _named("tt", "dot dot_scaled histogram")
 """Any element of a result may depend on any element of an operand."""
 
-SILENT = frozenset(["tt.print", "tt.assert", "cf.assert", "llvm.intr.annotation"])
-"""No memory a race could be on, no order, no result: a failed assertion ends the program, which only removes accesses."""
+SILENT = (
+    _named("tt", "print assert grid_dependency_wait grid_dependency_launch_dependents")
+    | _named("cf", "assert")
+    | _named("llvm", "intr.annotation")
+)
+"""No memory a race could be on, no order inside a launch, no result.
+
+A failed assertion ends the program, which only removes accesses; a grid dependency orders one launch after another.
+"""
 
 COMBINERS: Mapping[str, str] = {
     "arith.addi": "add",
@@ -93,6 +103,27 @@ DESCRIPTOR_RMW_NAMES: Mapping[int, str] = {
     7: "or",
     8: "xor",
 }
+SEMANTICS: Mapping[int, Sem] = {1: Sem.RELAXED, 2: Sem.ACQUIRE, 3: Sem.RELEASE, 4: Sem.ACQ_REL}
+SCOPES: Mapping[int, Scope] = {1: Scope.GPU, 2: Scope.CTA, 3: Scope.SYSTEM}
+"""Numbers the generic form prints for enumerations: the same in Triton 3.7 to 3.9, and compared with the installed one."""
+
+_TRITON_NAMES: Mapping[str, Mapping[int, str]] = {
+    "ATOMIC_OP": {number: "XCHG" if name == "exch" else name.upper() for number, name in RMW_NAMES.items()},
+    "DESCRIPTOR_REDUCE_KIND": {number: name.upper() for number, name in DESCRIPTOR_RMW_NAMES.items()},
+    "MEM_SEMANTIC": {1: "RELAXED", 2: "ACQUIRE", 3: "RELEASE", 4: "ACQUIRE_RELEASE"},
+    "MEM_SYNC_SCOPE": {1: "GPU", 2: "CTA", 3: "SYSTEM"},
+}
+
+
+def renumbered(ir: Any) -> tuple[str, ...]:
+    """The enumerations of `triton._C.libtriton.ir` that number their members otherwise than the tables above."""
+    return tuple(
+        name
+        for name, members in _TRITON_NAMES.items()
+        if {member: value.value for member, value in getattr(ir, name).__members__.items()}
+        != {member: number for number, member in members.items()}
+    )
+
 
 GLOBAL_READ, GLOBAL_WRITE = 2, 4
 """Bits of `ttg.barrier`'s address spaces that concern global memory."""

@@ -174,14 +174,23 @@ def _extern(reader: Reader, op: Operation) -> None:
     _lanewise(reader, op)
 
 
-_SPECIAL_REGISTER = re.compile(r"\s*(?:(?:mov|cvt)(?:\.[usb](?:32|64))+\s+\$0\s*,\s*%\w+(?:\.[xyz])?\s*;?\s*)+")
+_HARMLESS = re.compile(
+    r"(?:mov|cvt)(?:\.[usb](?:32|64))+ \$0 ?, ?%\w+(?:\.[xyz])?|griddepcontrol\.(?:wait|launch_dependents)"
+)
+"""Instructions that read a special register, or order one launch after another."""
+
+
+def _harmless(text: Parsed | None) -> bool:
+    """True when an assembly text is nothing but instructions known to touch no memory and to order none."""
+    if not isinstance(text, str):
+        return False
+    lines = (line.partition("//")[0] for line in text.replace("\\0A", "\n").splitlines())
+    instructions = [" ".join(part.split()) for line in lines for part in line.split(";") if part.strip()]
+    return all(_HARMLESS.fullmatch(instruction) for instruction in instructions)
 
 
 def _inline_assembly(reader: Reader, op: Operation) -> None:
-    """Pure assembly makes data; impure assembly is let through only when all it does is read special registers."""
-    text = op.attributes.get("asm_string")
-    reads_register = isinstance(text, str) and _SPECIAL_REGISTER.fullmatch(text) is not None
-    if op.attributes.get("pure") is not True and not reads_register:
+    if op.attributes.get("pure") is not True and not _harmless(op.attributes.get("asm_string")):
         raise reader.unknown(op, "inline assembly that is not marked pure may touch memory or order it")
     reader.data(op, lanewise=integer(op, "packed_element", reader) == 1)
 

@@ -137,7 +137,7 @@ class Reader:
             raise Refused("recursion", f"{function} calls itself", caller)
         saved = self._names, self._callers, self._function, self._fallback, self._calls, self._sites
         self._names, self._sites, self._calls = {}, {}, (*self._calls, function)
-        self._function = demangled(function)
+        self._function = function if caller is None else demangled(function)
         if caller is not None:
             self._callers = (caller, *caller.callers)
         self._fallback = self.site(definition)
@@ -228,8 +228,10 @@ Handler = Callable[[Reader, Operation], None]
 
 
 def demangled(function: str) -> str:
-    """`package.module.helper__i32_Pfp32` is `helper`; a kernel's own name has no such tail."""
-    return function
+    """`package.module.helper__i32_Pfp32`, as Triton names the compiled function of `helper`, is `helper`."""
+    name = function.rpartition(".")[2]
+    end = name.find("__", 1)
+    return name if end < 0 else name[:end]
 
 
 def integer(op: Operation, name: str, reader: Reader) -> int:

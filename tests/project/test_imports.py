@@ -36,7 +36,12 @@ def test_public_names_are_all_there() -> None:
 
 def test_imports_go_one_way() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()", "--no-cache"],
+        [
+            sys.executable,
+            "-c",
+            "from importlinter.cli import lint_imports_command; lint_imports_command()",
+            "--no-cache",
+        ],
         capture_output=True,
         text=True,
         cwd=ROOT,

@@ -1,0 +1,19 @@
+# two rows on one sum
+# expect: races WAW R1 R1
+# any-grid: races
+# grid: 4
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x, out, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    c = tl.arange(0, BLOCK)
+    v = tl.load(x + row * columns + c, mask=c < columns, other=0.0)
+    tl.store(out + row // 2, tl.sum(v, 0))  # R1
+
+
+def arguments():
+    return dict(x=torch.zeros(4, 20), out=torch.zeros(4), columns=20, BLOCK=32)

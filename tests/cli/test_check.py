@@ -1,0 +1,235 @@
+"""`racefree check` on scripts: what is said, and the exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli_scripts import HEADER, Check, Write
+
+CLEAN = "fill[(4,)](torch.zeros(64, dtype=torch.int32, device='cuda'), 64, BLOCK=16, STEP=16)\n"
+RACY = "fill[(4,)](torch.zeros(64, dtype=torch.int32, device='cuda'), 64, BLOCK=16, STEP=8)\n"
+
+
+def summary(
+    launches: int, *, races: int = 0, racing: int = 0, unanalysed: int = 0, vacuous: int = 0, proved: int = 0
+) -> str:
+    return (
+        f"{launches} launches: {races} races in {racing}, {unanalysed} not analysed, {vacuous} vacuous, "
+        f"{proved} proved race-free"
+    )
+
+
+def last_line(output: str) -> str:
+    return output.rstrip("\n").splitlines()[-1]
+
+
+def test_clean_script_exits_0(check: Check, script: Write) -> None:
+    done = check("--verbose", script(CLEAN))
+    assert last_line(done.stdout) == summary(1, proved=1)
+    assert "ok fill proved race-free for " in done.stdout
+    assert done.exit_code == 0
+
+
+def test_race_shows_both_programs_and_the_source_line(check: Check, script: Write) -> None:
+    path = script(RACY)
+    done = check(path)
+    assert f"{path}:9: RACE RF001 write-write between programs on out[" in done.stdout
+    assert "  9 |     tl.store(out + offsets, tl.program_id(0), mask=offsets < n)  # line 9" in done.stdout
+    assert "^^^^^^^^ store of out[" in done.stdout
+    assert "by program (0, 0, 0)" in done.stdout
+    assert "by program (1, 0, 0)" in done.stdout
+    assert last_line(done.stdout) == summary(1, races=1, racing=1)
+    assert done.exit_code == 1
+
+
+def test_equal_launches_are_counted_and_told_once(check: Check, script: Write) -> None:
+    body = """
+    x = torch.zeros(64, dtype=torch.int32, device="cuda")
+    for _ in range(3):
+        fill[(4,)](x, 64, BLOCK=16, STEP=8)
+    """
+    done = check(script(body))
+    assert done.stdout.count("RACE RF001") == 1
+    assert last_line(done.stdout) == summary(3, races=1, racing=3)
+
+
+def test_json_holds_the_records(check: Check, script: Write) -> None:
+    done = check("--format", "json", script(RACY + "print('the script speaks')\n"))
+    document = json.loads(done.stdout)
+    (subject,) = document["value"]["subjects"]
+    (race, *_) = subject["records"]["verdict"]["configs"][0]["races"]
+    assert (document["kind"], document["schema"]) == ("racefree-report", 1)
+    assert race["race_type"] == "WAW"
+    assert race["first"]["source"][1:] == [9, "fill"]
+    assert race["programs"][0] != race["programs"][1]
+    assert "the script speaks" in done.stderr
+
+
+def test_several_outputs_at_once(check: Check, script: Write, tmp_path: Path) -> None:
+    done = check("--output", f"json={tmp_path}/r.json", "--output", f"concise={tmp_path}/r.txt", script(RACY))
+    assert last_line(done.stdout) == summary(1, races=1, racing=1)
+    assert json.loads((tmp_path / "r.json").read_text())["summary"]["races"] == 1
+    assert "script.py:9: RF001" in (tmp_path / "r.txt").read_text()
+
+
+def test_arguments_belong_to_the_script(check: Check, script: Write) -> None:
+    done = check(
+        script("import sys\nassert sys.argv[1:] == ['--verbose', '-x', 'y'], sys.argv\n" + CLEAN),
+        "--verbose",
+        "-x",
+        "y",
+    )
+    assert last_line(done.stdout) == summary(1, proved=1)
+
+
+def test_script_without_launches(check: Check, script: Write) -> None:
+    done = check(script("print('nothing launched')\n"))
+    assert last_line(done.stdout) == summary(0)
+    assert done.exit_code == 5
+
+
+def test_no_such_file(check: Check, tmp_path: Path) -> None:
+    done = check(tmp_path / "missing.py")
+    assert done.stderr == f"racefree: cannot read {tmp_path}/missing.py: No such file or directory\n"
+    assert done.exit_code == 2
+
+
+def test_syntax_error(check: Check, script: Write) -> None:
+    path = script("def broken(:\n")
+    done = check(path)
+    assert done.stderr == f"racefree: {path}:12: syntax error: invalid syntax\n"
+    assert done.exit_code == 2
+
+
+def test_no_front_end_knows_the_file(check: Check, tmp_path: Path) -> None:
+    path = tmp_path / "data.bin"
+    path.write_bytes(b"\0\1\2")
+    done = check(path)
+    assert "is none of: " in done.stderr
+    assert done.exit_code == 2
+
+
+def test_kernel_that_does_not_compile(check: Check, script: Write) -> None:
+    body = """
+    @triton.jit
+    def broken(out):
+        tl.store(out, no_such_name)
+
+    broken[(1,)](torch.zeros(1, device="cuda"))
+    """
+    done = check(script(body))
+    assert "NOT ANALYSED compile-failed: " in done.stdout
+    assert "no_such_name" in done.stdout
+    assert last_line(done.stdout) == summary(1, unanalysed=1)
+    assert done.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("ending", "said", "status"),
+    [
+        ("raise ValueError('too bad')", "the script stopped with ValueError: too bad in line 14", 3),
+        ("raise SystemExit(7)", "the script exited with status 7", 0),
+        ("raise SystemExit('done early')", "the script exited: done early", 0),
+        ("import os; os._exit(4)", "the script exited with status 4", 0),
+        ("raise KeyboardInterrupt", "the script was interrupted", 130),
+    ],
+)
+def test_ending_of_the_script_is_told(check: Check, script: Write, ending: str, said: str, status: int) -> None:
+    done = check(script(f"{CLEAN}\n{ending}\n"))
+    assert said in done.stdout
+    assert last_line(done.stdout) == summary(1, proved=1)
+    assert done.exit_code == status
+
+
+def test_script_that_stops_before_its_first_launch(check: Check, script: Write) -> None:
+    done = check(script("raise RuntimeError('no data')\n"))
+    assert "the script stopped with RuntimeError: no data" in done.stdout
+    assert done.exit_code == 2
+
+
+def test_launches_of_a_forked_child_are_reported(check: Check, script: Write) -> None:
+    body = f"import os\nif (child := os.fork()) == 0:\n    {RACY}    os._exit(0)\nos.waitpid(child, 0)\n{CLEAN}"
+    done = check(script(body))
+    assert last_line(done.stdout) == summary(2, races=1, racing=1, proved=1)
+    assert done.exit_code == 1
+
+
+def test_non_contiguous_tensor(check: Check, script: Write) -> None:
+    body = "x = torch.zeros(4, 64, dtype=torch.int32, device='cuda').t()\nfill[(4,)](x[:, 0], 64, BLOCK=16, STEP=16)\n"
+    done = check(script(body))
+    assert last_line(done.stdout) == summary(1, proved=1)
+
+
+def test_zero_size_tensor(check: Check, script: Write) -> None:
+    done = check(script("fill[(4,)](torch.empty(0, dtype=torch.int32, device='cuda'), 0, BLOCK=16, STEP=8)\n"))
+    assert last_line(done.stdout) == summary(1, proved=1)
+    assert done.exit_code == 0
+
+
+def test_empty_grid_claims_nothing(check: Check, script: Write) -> None:
+    done = check(script("fill[(0,)](torch.zeros(64, dtype=torch.int32, device='cuda'), 64, BLOCK=16, STEP=8)\n"))
+    assert last_line(done.stdout) == summary(1, vacuous=1)
+    assert done.exit_code == 3
+
+
+def run(arguments: list[str], **rest: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False, **rest)  # type: ignore[call-overload,no-any-return]
+
+
+WITHOUT = (
+    "import sys; sys.modules['triton'] = None; "
+    "from racefree.cli import main; sys.argv = ['racefree', 'check', {!r}]; main()"
+)
+TOO_OLD = (
+    "import sys, types; old = types.ModuleType('triton'); old.__version__ = '3.1.0'; sys.modules['triton'] = old; "
+    "from racefree.cli import main; sys.argv = ['racefree', 'check', {!r}]; main()"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (WITHOUT, "pip install 'racefree[triton]'"),
+        (TOO_OLD, "Triton 3.1.0 is not supported; install a version from 3.7 to 3.9"),
+    ],
+)
+def test_without_a_usable_triton(script: Write, code: str, said: str) -> None:
+    done = run(["-c", code.format(str(script(CLEAN)))])
+    assert said in done.stderr
+    assert done.stderr.startswith("racefree: ")
+    assert done.returncode == 2
+
+
+def test_interrupt_still_reports(script: Write, tmp_path: Path) -> None:
+    flag = tmp_path / "launched"
+    path = script(f"{RACY}open({str(flag)!r}, 'w').close()\nimport time\ntime.sleep(60)\n")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "racefree", "check", str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not flag.exists() and process.poll() is None:
+        os.sched_yield()
+    process.send_signal(signal.SIGINT)
+    stdout, _ = process.communicate(timeout=60)
+    assert "the script was interrupted" in stdout
+    assert last_line(stdout) == summary(1, races=1, racing=1)
+    assert process.returncode == 1
+
+
+def test_module_and_second_entry_point(script: Write) -> None:
+    code = "import sys; from racefree.cli import tile_race; sys.argv = ['tile-race', '--compile', {!r}]; tile_race()"
+    done = run(["-c", code.format(str(script(CLEAN)))])
+    assert "ok fill proved race-free for" in done.stdout
+    assert done.returncode == 0
+
+
+def test_header_line_number() -> None:
+    assert HEADER.splitlines()[8].endswith("# line 9")

@@ -18,6 +18,9 @@ _SINGLES = ("padding", "roundF32ToTF32")
 def read_parameters(kernel: Operation, bounds: Sequence[Bound]) -> tuple[Parameter, ...]:
     """The parameters of a kernel whose entry arguments stand for `bounds`.
 
+    Raises `Refused`: `tuple-argument`, and `parse` when a name stands for two arguments.
+
+
     A host descriptor is passed as itself (or, where the target has none, as a pointer, i64 extents, i64 strides and flags)
     followed by i32 extents and i64 strides once more. Triton 3.8 and later name every part (`d.shape.0`); 3.7 gives all of
     them the name of the argument, and tells no more about the elements of a tuple, which are refused.
@@ -31,6 +34,8 @@ def read_parameters(kernel: Operation, bounds: Sequence[Bound]) -> tuple[Paramet
         group = list(run)
         owner, part = _owner(name, owners)
         parts = (part,) if len(group) == 1 else _parts([bound for _, bound, _ in group], name)
+        if not part and owner in owners:
+            raise Refused("parse", f"two parameters of the compiled kernel are named {owner}")
         owners.add(owner)
         for (_, bound, divisibility), each in zip(group, parts, strict=True):
             parameters.extend(_expanded(owner, bound, divisibility, each))

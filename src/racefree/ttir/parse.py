@@ -372,4 +372,5 @@ class _Tree:
         if len(parts) >= 3 and parts[1].type == parts[2].type == "integer_literal":
             return Location((Frame(text, int(self._text(parts[1])), int(self._text(parts[2]))),))
         inner = self._location(parts[1]) if len(parts) > 1 else UNKNOWN
-        return Location(inner.frames, text)
+        # A value gets one more name with every assignment to a variable; the innermost is the parameter's own.
+        return Location(inner.frames, inner.name or text)

@@ -42,7 +42,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """`frames` run from the innermost position to the outermost call site; `name` is what a name location gives."""
+    """`frames` run from the innermost position to the outermost call site; `name` is the innermost name."""
 
     frames: tuple[Frame, ...] = ()
     name: str = ""

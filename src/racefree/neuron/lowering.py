@@ -5,7 +5,8 @@ Readings of the format that decide the answer:
 * work with a queue, and every opcode of the DMA family, completes off its engine's timeline;
 * a trigger starts one such piece of work for each descriptor block it names, and waits name the block;
 * an instruction on engine ALL is one copy on each data-path engine; copies of a barrier meet, others do not;
-* an update arrives when its work has completed.
+* an update arrives when its work has completed; asynchronous work that adds several counts adds them one by one while it
+  runs, so only the last one tells that it has completed. That is written as a second row, the same work's earlier counts.
 """
 
 from __future__ import annotations
@@ -90,6 +91,7 @@ class _Lowering:
         self.queues = {queue.name for queue in module.queues}
         self.dma_blocks = {block.name: block for queue in module.queues for block in queue.blocks}
         self.pending: list[tuple[int, int, Instruction]] = []
+        self.early: dict[int, int] = {}
         self.unassigned = 0
 
     def refuse(self, refused: Refused, order: str = "both") -> None:
@@ -147,14 +149,10 @@ class _Lowering:
                 "which the module does not have"
             )
         trigger = instruction.opcode == "DMATrigger" or bool(instruction.dma_blocks)
-        row = builder.instruction(
-            instruction.name,
-            instruction.opcode,
-            self.engine(instruction),
-            queue=-1 if trigger or not instruction.queue else builder.queue(instruction.queue),
-            flags=_flags(instruction) & (~InstructionFlag.ASYNC if trigger else ~InstructionFlag.NONE),
-            site=_site(instruction),
-        )
+        flags = _flags(instruction) & ~InstructionFlag.ASYNC if trigger else _flags(instruction)
+        queue = -1 if trigger or not instruction.queue else builder.queue(instruction.queue)
+        engine, site = self.engine(instruction), _site(instruction)
+        row = self.work(instruction.name, instruction.opcode, engine, queue, flags, site, instruction.sync)
         self.operands(row, instruction)
         self.resets(row, instruction)
         self.pending.append((block, row, instruction))
@@ -163,6 +161,28 @@ class _Lowering:
             return
         started = tuple(self.descriptor(block, name, instruction) for name in instruction.dma_blocks)
         self.instances.add(instruction.name, block, row, (row, *started))
+
+    def work(
+        self,
+        name: str,
+        opcode: str,
+        engine: int,
+        queue: int,
+        flags: InstructionFlag,
+        site: Site | None,
+        sync: SyncInfo,
+    ) -> int:
+        """The row of one piece of work, after a row for the counts it adds before the last."""
+        several = [update for update in sync.updates if not update.odd and update.value > 1]
+        early = -1
+        if several and flags & InstructionFlag.ASYNC:
+            early = self.builder.instruction(name, opcode, engine, queue=queue, flags=flags, site=site)
+            for update in several:
+                self.builder.update(early, self.builder.semaphore(str(update.id)), update.value - 1)
+        row = self.builder.instruction(name, opcode, engine, queue=queue, flags=flags, site=site)
+        if early >= 0:
+            self.early[row] = early
+        return row
 
     def engine(self, instruction: Instruction) -> int:
         """The timeline of an instruction; one without an engine is ordered with nothing."""
@@ -183,7 +203,7 @@ class _Lowering:
         flags = InstructionFlag.ASYNC | _uninitialised(described.can_read_uninit or trigger.can_read_uninit)
         queue = self.builder.queue(trigger.queue) if trigger.queue else -1
         engine = self.builder.engine(trigger.engine)
-        row = self.builder.instruction(name, "DMABlock", engine, queue=queue, flags=flags, site=_site(trigger))
+        row = self.work(name, "DMABlock", engine, queue, flags, _site(trigger), described.sync)
         self.operands(row, described)
         self.updates(row, described.sync)
         if described.sync.waits or described.sync.odd:
@@ -259,7 +279,8 @@ class _Lowering:
                 continue
             candidates = self.instances.before(wait.source, block, row) if wait.source in self.instances else []
             producer = candidates[-1] if len(candidates) == 1 else -1
-            self.builder.wait(row, self.builder.semaphore(str(wait.id)), wait.value, producer=producer)
+            first = self.early.get(row, row)
+            self.builder.wait(first, self.builder.semaphore(str(wait.id)), wait.value, producer=producer)
 
     def updates(self, row: int, sync: SyncInfo, *, copies: bool = False, name: str = "") -> None:
         if copies and sync.updates:
@@ -271,7 +292,8 @@ class _Lowering:
             if update.odd:
                 self.unknown_sync(name, update.odd)
                 continue
-            self.builder.update(row, self.builder.semaphore(str(update.id)), update.value)
+            amount = 1 if row in self.early and update.value > 1 else update.value
+            self.builder.update(row, self.builder.semaphore(str(update.id)), amount)
 
     def resets(self, row: int, instruction: Instruction) -> None:
         if instruction.opcode == RESETS:

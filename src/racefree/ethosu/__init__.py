@@ -1,0 +1,1 @@
+"""Arm Ethos-U register command streams as engine programs."""

@@ -1,0 +1,567 @@
+"""Runs small Pallas kernels in JAX's interpret mode and writes what happened: `python tests/neuron/pallas/record.py`.
+
+Needs jax 0.10.2, which nothing else here does; the tests read the file this writes (`events.json`). Every kernel runs
+with each subset of its waits that the table names. How often the interpreter's own detector reports a race is counted
+twice: at its default of two clock slots, and with enough slots that two transfers hardly ever share one. Which slot a
+transfer gets is random, so each setting runs several times.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax._src.pallas.mosaic.interpret import interpret_pallas_call as interpreter
+from jax._src.pallas.mosaic.interpret import utils as interpreter_utils
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+F32 = jnp.float32
+ANY = pl.BlockSpec(memory_space=pl.ANY)
+RUNS = 8
+MANY_SLOTS = 97
+
+_log: list[dict[str, Any]] = []
+_lock = threading.Lock()
+
+
+def _note(**event: Any) -> None:
+    with _lock:
+        _log.append(event)
+
+
+def _range(transforms: Any, shape: tuple[int, ...]) -> list[list[int]]:
+    """Per dimension [start, stop, step]."""
+    given = list(interpreter_utils.to_range(transforms))
+    result = []
+    for size, part in zip(shape, given + [slice(None)] * (len(shape) - len(given)), strict=True):
+        if isinstance(part, int):
+            result.append([part, part + 1, 1])
+        else:
+            start = part.start or 0
+            result.append([int(start), int(size if part.stop is None else part.stop), int(part.step or 1)])
+    return result
+
+
+def _key(memory_space: Any, buffer: Any, device: Any, core: Any) -> list[Any]:
+    space = interpreter.TPU_MEMORY_SPACE_NAMES[int(memory_space)]
+    return [space, int(buffer), int(device), interpreter._local_core_id_or_zero_if_hbm(int(core), space)]
+
+
+def _shape_of(key: list[Any]) -> tuple[int, ...]:
+    return tuple(interpreter._get_shared_memory().mem[tuple(key)].shape)
+
+
+def _region(memory_space: Any, buffer: Any, device: Any, core: Any, transforms: Any) -> dict[str, Any]:
+    key = _key(memory_space, buffer, device, core)
+    memory = interpreter._get_shared_memory().mem[tuple(key)]
+    return {
+        "buffer": "/".join(str(part) for part in key),
+        "shape": list(memory.shape),
+        "itemsize": int(memory.dtype.itemsize),
+        "range": _range(jax.tree.map(int, transforms), tuple(memory.shape)),
+    }
+
+
+def _core(device: Any, core: Any) -> int:
+    return interpreter._get_shared_memory().get_global_core_id(int(device), int(core))
+
+
+def _get(
+    inner: Callable[..., Any],
+    token: Any,
+    device: Any,
+    core: Any,
+    space: Any,
+    buffer: Any,
+    transforms: Any,
+    *rest: Any,
+    **more: Any,
+) -> Any:  # noqa: E501
+    _note(event="read", core=_core(device, core), at=_region(space, buffer, device, core, transforms))
+    return inner(token, device, core, space, buffer, transforms, *rest, **more)
+
+
+def _store(
+    inner: Callable[..., Any],
+    token: Any,
+    device: Any,
+    core: Any,
+    space: Any,
+    buffer: Any,
+    transforms: Any,
+    *rest: Any,
+    **more: Any,
+) -> Any:  # noqa: E501
+    _note(event="write", core=_core(device, core), at=_region(space, buffer, device, core, transforms))
+    return inner(token, device, core, space, buffer, transforms, *rest, **more)
+
+
+def _dma_start(inner: Callable[..., Any], token: Any, device: Any, core: Any, *rest: Any, **more: Any) -> Any:
+    (src_space, src, src_at, dst_space, dst, dst_at, dst_sem, src_sem, dst_device) = rest
+    target = device if dst_device is None else dst_device
+    source = _region(src_space, src, device, core, src_at)
+    _note(
+        event="dma",
+        core=_core(device, core),
+        source=source,
+        target=_region(dst_space, dst, target, core, dst_at),
+        size=source["itemsize"] * int(np.prod([len(range(*part)) for part in source["range"]])),
+        source_semaphore=None if src_sem is None else f"{int(src_sem)}@{_core(device, core)}",
+        target_semaphore=f"{int(dst_sem)}@{_core(target, core)}",
+    )
+    return inner(token, device, core, *rest, **more)
+
+
+def _wait(
+    inner: Callable[..., Any], token: Any, device: Any, core: Any, semaphore: Any, value: Any, **more: Any
+) -> Any:
+    here = _core(device, core)
+    _note(event="wait", core=here, semaphore=f"{int(semaphore)}@{here}", value=int(value))
+    return inner(token, device, core, semaphore, value, **more)
+
+
+def _signal(
+    inner: Callable[..., Any],
+    token: Any,
+    device: Any,
+    core: Any,
+    semaphore: Any,
+    inc: Any,
+    to_device: Any,
+    to_core: Any,
+    **more: Any,
+) -> Any:  # noqa: E501
+    target = _core(device if to_device is None else to_device, 0 if to_core is None else to_core)
+    _note(event="signal", core=_core(device, core), semaphore=f"{int(semaphore)}@{target}", value=int(inc))
+    return inner(token, device, core, semaphore, inc, to_device, to_core, **more)
+
+
+_HOOKS = {
+    "get": _get,
+    "store": _store,
+    "swap": _store,
+    "dma_start": _dma_start,
+    "dma_wait": _wait,
+    "semaphore_wait": _wait,
+    "semaphore_signal": _signal,
+}
+
+
+def _barrier_for_device(inner: Callable[..., Any], token: Any, device: Any) -> Any:
+    _note(event="barrier", core=-1)
+    return inner(token, device)
+
+
+@contextlib.contextmanager
+def _hooked() -> Iterator[None]:
+    saved = {name: getattr(interpreter, name) for name in [*_HOOKS, "_update_clocks_for_device_barrier"]}
+    for name, hook in {**_HOOKS, "_update_clocks_for_device_barrier": _barrier_for_device}.items():
+        setattr(interpreter, name, functools.wraps(saved[name])(functools.partial(hook, saved[name])))
+    try:
+        yield
+    finally:
+        for name, function in saved.items():
+            setattr(interpreter, name, function)
+
+
+# ---- kernels: each factory returns (call, arguments) for the set of waits to keep ----
+
+Case = tuple[Callable[..., Any], tuple[Any, ...]]
+DMA = pltpu.SemaphoreType.DMA
+
+
+def _x(rows: int = 16, columns: int = 128, seed: int = 0) -> Any:
+    return jnp.arange(rows * columns, dtype=F32).reshape(rows, columns) + seed
+
+
+def _call(
+    body: Callable[..., None], scratch: list[Any], *, inputs: int, rows: int = 16, params: Any
+) -> Callable[..., Any]:
+    return pl.pallas_call(
+        body,
+        out_shape=jax.ShapeDtypeStruct((rows, 128), F32),
+        in_specs=[ANY] * inputs,
+        out_specs=ANY,
+        scratch_shapes=scratch,
+        interpret=params,
+    )
+
+
+def load_compute_store(keep: frozenset[str], params: Any) -> Case:
+    def body(x, o, a, b, s):
+        load = pltpu.make_async_copy(x, a, s.at[0])
+        load.start()
+        if "load" in keep:
+            load.wait()
+        b[...] = a[...] + 1.0
+        store = pltpu.make_async_copy(b, o, s.at[1])
+        store.start()
+        if "store" in keep:
+            store.wait()
+
+    return _call(body, [pltpu.VMEM((16, 128), F32)] * 2 + [DMA((2,))], inputs=1, params=params), (_x(),)
+
+
+def two_loads_one_buffer(keep: frozenset[str], params: Any) -> Case:
+    def body(x, y, o, a, s):
+        first = pltpu.make_async_copy(x, a, s.at[0])
+        second = pltpu.make_async_copy(y, a, s.at[1])
+        first.start()
+        if "between" in keep:
+            first.wait()
+        second.start()
+        if "between" not in keep:
+            first.wait()
+        second.wait()
+        pltpu.sync_copy(a, o)
+
+    return _call(body, [pltpu.VMEM((16, 128), F32), DMA((2,))], inputs=2, params=params), (_x(), _x(seed=7))
+
+
+def double_buffer(keep: frozenset[str], params: Any) -> Case:
+    def body(x, o, a, b, s, t):
+        def load(i):
+            return pltpu.make_async_copy(x.at[pl.ds(i * 8, 8)], a.at[i % 2], s.at[i % 2])
+
+        def store(i):
+            return pltpu.make_async_copy(b.at[i % 2], o.at[pl.ds(i * 8, 8)], t.at[i % 2])
+
+        load(0).start()
+        for i in range(4):
+            if i + 1 < 4:
+                load(i + 1).start()
+            if "load" in keep:
+                load(i).wait()
+            if i >= 2 and "store" in keep:
+                store(i - 2).wait()
+            b[i % 2] = a[i % 2] * 2.0
+            store(i).start()
+        for i in (2, 3):
+            store(i).wait()
+
+    scratch = [pltpu.VMEM((2, 8, 128), F32)] * 2 + [DMA((2,)), DMA((2,))]
+    return _call(body, scratch, inputs=1, rows=32, params=params), (_x(32),)
+
+
+def overwrite_source(keep: frozenset[str], params: Any) -> Case:
+    def body(x, o, a, s):
+        pltpu.sync_copy(x, a)
+        store = pltpu.make_async_copy(a, o, s)
+        store.start()
+        if "store" in keep:
+            store.wait()
+        a[...] = jnp.zeros((16, 128), F32)
+        if "store" not in keep:
+            store.wait()
+
+    return _call(body, [pltpu.VMEM((16, 128), F32), DMA], inputs=1, params=params), (_x(),)
+
+
+def disjoint_halves(keep: frozenset[str], params: Any) -> Case:
+    def body(x, y, o, a, s):
+        first = pltpu.make_async_copy(x.at[pl.ds(0, 8)], a.at[pl.ds(0, 8)], s.at[0])
+        second = pltpu.make_async_copy(y.at[pl.ds(8, 8)], a.at[pl.ds(8, 8)], s.at[1])
+        first.start()
+        second.start()
+        first.wait()
+        if "second" in keep:
+            second.wait()
+        pltpu.sync_copy(a, o)
+
+    return _call(body, [pltpu.VMEM((16, 128), F32), DMA((2,))], inputs=2, params=params), (_x(), _x(seed=5))
+
+
+def overlapping_slices(keep: frozenset[str], params: Any) -> Case:
+    def body(x, y, o, a, s):
+        first = pltpu.make_async_copy(x.at[pl.ds(0, 8)], a.at[pl.ds(0, 8)], s.at[0])
+        second = pltpu.make_async_copy(y.at[pl.ds(0, 8)], a.at[pl.ds(6, 8)], s.at[1])
+        first.start()
+        if "between" in keep:
+            first.wait()
+        second.start()
+        if "between" not in keep:
+            first.wait()
+        second.wait()
+        pltpu.sync_copy(a, o)
+
+    return _call(body, [pltpu.VMEM((16, 128), F32), DMA((2,))], inputs=2, params=params), (_x(), _x(seed=5))
+
+
+def shared_semaphore(keep: frozenset[str], params: Any) -> Case:
+    def body(x, y, o, a, b, s):
+        first = pltpu.make_async_copy(x, a, s)
+        second = pltpu.make_async_copy(y, b, s)
+        first.start()
+        second.start()
+        first.wait()
+        if "second" in keep:
+            second.wait()
+        pltpu.sync_copy(a, o)
+        if "second" not in keep:
+            second.wait()
+
+    return _call(body, [pltpu.VMEM((16, 128), F32)] * 2 + [DMA], inputs=2, params=params), (_x(), _x(seed=3))
+
+
+def chained_copies(keep: frozenset[str], params: Any) -> Case:
+    def body(x, o, a, b, s):
+        first = pltpu.make_async_copy(x, a, s.at[0])
+        second = pltpu.make_async_copy(a, b, s.at[1])
+        first.start()
+        if "first" in keep:
+            first.wait()
+        second.start()
+        if "second" in keep:
+            second.wait()
+        pltpu.sync_copy(b, o)
+        if "first" not in keep:
+            first.wait()
+        if "second" not in keep:
+            second.wait()
+
+    return _call(body, [pltpu.VMEM((16, 128), F32)] * 2 + [DMA((2,))], inputs=1, params=params), (_x(),)
+
+
+def column_blocks(keep: frozenset[str], params: Any) -> Case:
+    def body(x, o, a, s):
+        left = pltpu.make_async_copy(x.at[:, pl.ds(0, 128)], a.at[:, pl.ds(0, 128)], s.at[0])
+        right = pltpu.make_async_copy(x.at[:, pl.ds(128, 128)], a.at[:, pl.ds(128, 128)], s.at[1])
+        left.start()
+        right.start()
+        if "left" in keep:
+            left.wait()
+        first = a[:, 0:128]
+        if "right" in keep:
+            right.wait()
+        a[:, 128:256] = first
+        pltpu.sync_copy(a.at[:, pl.ds(128, 128)], o)
+
+    return _call(body, [pltpu.VMEM((16, 256), F32), DMA((2,))], inputs=1, params=params), (_x(16, 256),)
+
+
+def shared_source(keep: frozenset[str], params: Any) -> Case:
+    def body(x, o, a, b, s):
+        first = pltpu.make_async_copy(x, a, s.at[0])
+        second = pltpu.make_async_copy(x, b, s.at[1])
+        first.start()
+        second.start()
+        if "first" in keep:
+            first.wait()
+        if "second" in keep:
+            second.wait()
+        a[...] += b[...]
+        pltpu.sync_copy(a, o)
+
+    return _call(body, [pltpu.VMEM((16, 128), F32)] * 2 + [DMA((2,))], inputs=1, params=params), (_x(),)
+
+
+def gather_rows(keep: frozenset[str], params: Any) -> Case:
+    rows = (3, 0, 7, 5)
+
+    def body(x, o, a, s):
+        copies = [pltpu.make_async_copy(x.at[pl.ds(row, 1)], a.at[pl.ds(at, 1)], s) for at, row in enumerate(rows)]
+        for copy in copies:
+            copy.start()
+        for position, copy in enumerate(copies):
+            if position < 3 or "last" in keep:
+                copy.wait()
+        a[4:8] = a[0:4]
+        pltpu.sync_copy(a, o)
+
+    return _call(body, [pltpu.VMEM((8, 128), F32), DMA], inputs=1, rows=8, params=params), (_x(8),)
+
+
+def accumulate(keep: frozenset[str], params: Any) -> Case:
+    def body(x, o, a, total, s):
+        total[...] = jnp.zeros((8, 128), F32)
+        for i in range(3):
+            load = pltpu.make_async_copy(x.at[pl.ds(i * 8, 8)], a, s)
+            load.start()
+            if f"load{i}" in keep:
+                load.wait()
+            total[...] += a[...]
+            if f"load{i}" not in keep:
+                load.wait()
+        pltpu.sync_copy(total, o)
+
+    return _call(body, [pltpu.VMEM((8, 128), F32)] * 2 + [DMA], inputs=1, rows=8, params=params), (_x(24),)
+
+
+def in_place(keep: frozenset[str], params: Any) -> Case:
+    def body(x, o, a, s):
+        load = pltpu.make_async_copy(x, a, s.at[0])
+        load.start()
+        load.wait()
+        spread = pltpu.make_async_copy(a.at[pl.ds(0, 8)], a.at[pl.ds(8, 8)], s.at[1])
+        spread.start()
+        if "spread" in keep:
+            spread.wait()
+        a[0:8] = a[0:8] * 3.0
+        if "spread" not in keep:
+            spread.wait()
+        pltpu.sync_copy(a, o)
+
+    return _call(body, [pltpu.VMEM((16, 128), F32), DMA((2,))], inputs=1, params=params), (_x(),)
+
+
+def swapped_semaphores(keep: frozenset[str], params: Any) -> Case:
+    def body(x, y, o, a, b, s):
+        first = pltpu.make_async_copy(x, a, s.at[0])
+        second = pltpu.make_async_copy(y, b, s.at[1])
+        first.start()
+        second.start()
+        (first if "right" in keep else second).wait()
+        b[...] = a[...] if "right" in keep else a[...] + 0.0
+        (second if "right" in keep else first).wait()
+        pltpu.sync_copy(a, o)
+
+    return _call(body, [pltpu.VMEM((16, 128), F32)] * 2 + [DMA((2,))], inputs=2, params=params), (_x(), _x(seed=3))
+
+
+def read_only_sharing(keep: frozenset[str], params: Any) -> Case:
+    def body(x, o, a, b, s):
+        pltpu.sync_copy(x, a)
+        first = pltpu.make_async_copy(a, o, s)
+        first.start()
+        b[...] = a[...] * 2.0
+        if "out" in keep:
+            first.wait()
+        a[0:1] = b[0:1]
+        if "out" not in keep:
+            first.wait()
+
+    return _call(body, [pltpu.VMEM((16, 128), F32)] * 2 + [DMA], inputs=1, params=params), (_x(),)
+
+
+def grid_pipeline(keep: frozenset[str], params: Any) -> Case:
+    def body(x, o, a, s):
+        step = pl.program_id(0)
+        load = pltpu.make_async_copy(x.at[pl.ds(step * 8, 8)], a, s)
+        load.start()
+        if "load" in keep:
+            load.wait()
+        o[...] = a[...] + 1.0
+        if "load" not in keep:
+            load.wait()
+
+    call = pl.pallas_call(
+        body,
+        grid=(3,),
+        out_shape=jax.ShapeDtypeStruct((24, 128), F32),
+        in_specs=[ANY],
+        out_specs=pl.BlockSpec((8, 128), lambda i: (i, 0)),
+        scratch_shapes=[pltpu.VMEM((8, 128), F32), DMA],
+        interpret=params,
+    )
+    return call, (_x(24),)
+
+
+def loop_of_copies(keep: frozenset[str], params: Any) -> Case:
+    def body(x, o, a, s):
+        def step(i, carry):
+            load = pltpu.make_async_copy(x.at[pl.ds(i * 8, 8)], a, s.at[0])
+            load.start()
+            load.wait()
+            store = pltpu.make_async_copy(a, o.at[pl.ds(i * 8, 8)], s.at[1])
+            store.start()
+            if "store" in keep:
+                store.wait()
+            return carry
+
+        lax.fori_loop(0, 3, step, 0)
+
+    return _call(body, [pltpu.VMEM((8, 128), F32), DMA((2,))], inputs=1, rows=24, params=params), (_x(24),)
+
+
+def send_and_receive(keep: frozenset[str], params: Any) -> Case:
+    def body(x, o, a, b, s):
+        pltpu.sync_copy(x, a)
+        copy = pltpu.make_async_remote_copy(a, b, s.at[0], s.at[1], device_id=0, device_id_type=pl.DeviceIdType.LOGICAL)
+        copy.start()
+        if "sent" in keep:
+            copy.wait_send()
+        a[...] = jnp.zeros((16, 128), F32)
+        if "received" in keep:
+            copy.wait_recv()
+        pltpu.sync_copy(b, o)
+        if "sent" not in keep:
+            copy.wait_send()
+        if "received" not in keep:
+            copy.wait_recv()
+
+    return _call(body, [pltpu.VMEM((16, 128), F32)] * 2 + [DMA((2,))], inputs=1, params=params), (_x(),)
+
+
+KERNELS: dict[str, tuple[Callable[[frozenset[str], Any], Case], tuple[frozenset[str], ...]]] = {
+    factory.__name__: (factory, tuple(frozenset(one.split()) for one in subsets))
+    for factory, subsets in [
+        (load_compute_store, ("load store", "store", "load", "")),
+        (two_loads_one_buffer, ("between", "")),
+        (double_buffer, ("load store", "load", "store")),
+        (overwrite_source, ("store", "")),
+        (disjoint_halves, ("second", "")),
+        (overlapping_slices, ("between", "")),
+        (shared_semaphore, ("second", "")),
+        (chained_copies, ("first second", "second", "first")),
+        (column_blocks, ("left right", "left", "right")),
+        (shared_source, ("first second", "first", "second")),
+        (gather_rows, ("last", "")),
+        (accumulate, ("load0 load1 load2", "load0 load2", "load1 load2")),
+        (in_place, ("spread", "")),
+        (swapped_semaphores, ("right", "")),
+        (read_only_sharing, ("out", "")),
+        (grid_pipeline, ("load", "")),
+        (loop_of_copies, ("store", "")),
+        (send_and_receive, ("sent received", "sent", "received")),
+    ]
+}
+
+
+def _run(name: str, keep: frozenset[str], slots: int | None) -> tuple[bool, list[dict[str, Any]]]:
+    factory, _ = KERNELS[name]
+    params = pltpu.InterpretParams(detect_races=True, dma_execution_mode="eager", vector_clock_size=slots)
+    call, arguments = factory(keep, params)
+    _log.clear()
+    with contextlib.redirect_stdout(io.StringIO()), _hooked():
+        jax.block_until_ready(call(*arguments))
+    found = bool(interpreter.races and interpreter.races.races_found)
+    pltpu.reset_tpu_interpret_mode_state()
+    return found, list(_log)
+
+
+def main() -> None:
+    cases = []
+    for name, (_, subsets) in KERNELS.items():
+        for keep in subsets:
+            default = [_run(name, keep, None)[0] for _ in range(RUNS)]
+            many = [_run(name, keep, MANY_SLOTS) for _ in range(RUNS)]
+            case = {
+                "kernel": name,
+                "waits": sorted(keep),
+                "runs": RUNS,
+                "reported_at_default": sum(default),
+                "reported_with_many_slots": sum(found for found, _ in many),
+                "events": many[0][1],
+            }
+            sys.stderr.write(
+                f"{name} {sorted(keep)}: {case['reported_at_default']} {case['reported_with_many_slots']}\n"
+            )
+            cases.append(case)
+    target = Path(__file__).with_name("events.json")
+    target.write_text(json.dumps({"jax": jax.__version__, "cases": cases}, separators=(",", ":")) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""Compares many generated kernels by hand: `python tests/soundness/long_run.py FIRST LAST [--strict] [--reduce]`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from comparing import Comparison, compare
+from judging import write_module
+from kernels import Kernel, generate
+from reducing import reduced
+
+BATCH = 50
+
+
+def say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def outcome(kernel: Kernel, module: ModuleType, *, strict: bool) -> Comparison:
+    try:
+        return compare(kernel, module, strict_lanes=strict)
+    except Exception as error:
+        frames = "".join(traceback.format_exception(error)[-2:])
+        return Comparison("CRASH", f"{type(error).__name__}: {error}"[:200], detail=frames[-500:])
+
+
+def report(kernel: Kernel, found: Comparison, *, strict: bool, reduce: bool) -> None:
+    say(f"{found.kind} seed {kernel.seed}: {found.wrong}\n    {found.detail[:500]}")
+    if reduce:
+        small = reduced(kernel, lambda k, m: outcome(k, m, strict=strict).kind == found.kind)
+        say(f"{small.source()}# {small.tensors} {small.scalars} grid {small.grid} warps {small.num_warps}\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("first", type=int)
+    parser.add_argument("last", type=int)
+    parser.add_argument("--strict", action="store_true")
+    parser.add_argument("--reduce", action="store_true")
+    options = parser.parse_args()
+    kinds: Counter[str] = Counter()
+    refusals: Counter[str] = Counter()
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        for first in range(options.first, options.last, BATCH):
+            batch = [generate(seed) for seed in range(first, min(first + BATCH, options.last))]
+            module = write_module(Path(folder) / f"fuzz_{first}.py", batch)
+            for kernel in batch:
+                found = outcome(kernel, module, strict=options.strict)
+                kinds[found.kind] += 1
+                if found.refusal:
+                    refusals[f"{found.kind}: {found.refusal}"] += 1
+                if found.wrong:
+                    report(kernel, found, strict=options.strict, reduce=options.reduce)
+    for name, counts in (("outcomes", kinds), ("refusals", refusals)):
+        say(name)
+        for kind, number in sorted(counts.items()):
+            say(f"  {number:6d} {kind}")
+    say(f"{time.perf_counter() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

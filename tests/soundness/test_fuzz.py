@@ -1,0 +1,24 @@
+"""Random kernels: the verdict of the rungs against enumeration, on the launch and on what else the verdict claims."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from comparing import compare
+from judging import write_module
+from kernels import generate
+
+PER_BATCH = 40
+
+
+@pytest.mark.parametrize("first", range(0, 200, PER_BATCH))
+def test_verdicts_agree_with_enumeration(first: int, tmp_path: Path) -> None:
+    kernels = [generate(seed) for seed in range(first, first + PER_BATCH)]
+    module = write_module(tmp_path / f"fuzz_{first}.py", kernels)
+    outcomes = {k.seed: compare(k, module, strict_lanes=k.seed % 4 == 0) for k in kernels}
+    wrong = {seed: (o.wrong, o.detail) for seed, o in outcomes.items() if o.wrong}
+    assert not wrong, f"generate(seed) for each seed: {wrong}"
+    kinds = Counter(o.kind.split(" ")[0] for o in outcomes.values())
+    assert kinds["ok"] + kinds["races"] >= 0.8 * PER_BATCH, kinds

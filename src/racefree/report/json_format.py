@@ -70,3 +70,8 @@ def plain_data(value: Any) -> dict[str, Any]:
     """A dataclass of plain values as JSON-ready data; what JSON cannot hold becomes its text."""
     data: dict[str, Any] = json.loads(json.dumps(_converter().unstructure(value), default=str))
     return data
+
+
+def structured(data: Any, into: type[T]) -> T:
+    """The value that `plain_data` turned into `data`."""
+    return _converter().structure(data, into)

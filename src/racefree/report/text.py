@@ -52,13 +52,16 @@ class Options:
 def render(report: Report, options: Options | None = None) -> str:
     options = options or Options()
     blocks = [race(report, occurrence, options) for occurrence in distinct_findings(report)]
-    gaps = [gap(report, unanalysed, options) for unanalysed in distinct_gaps(report)]
-    if gaps:
-        blocks.append("\n".join(gaps))
+    blocks.append(render_gaps(report, options))
     if options.verbose:
         blocks += [_proofs(report, options), _fragile(report, options)]
     blocks += [notes(report, options), *script_ending(report), summary(count(report), options)]
     return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def render_gaps(report: Report, options: Options | None = None) -> str:
+    """One line for each part that was not analysed."""
+    return "\n".join(gap(report, unanalysed, options or Options()) for unanalysed in distinct_gaps(report))
 
 
 def race(report: Report, occurrence: Occurrence, options: Options) -> str:

@@ -1,0 +1,48 @@
+"""The pytest plugin: options, marks and the fixture. Everything else is loaded only when they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from racefree.testrun import TestLaunches
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("racefree", "data races of accelerator kernels")
+    group.addoption(
+        "--racefree",
+        action="store_true",
+        help="decide every kernel launch of every test instead of running it; a race fails the test that launched it",
+    )
+    group.addoption("--racefree-target", metavar="ARCH", help="compile kernels for this target, e.g. cuda:90 [cuda:80]")
+    group.addoption(
+        "--racefree-output",
+        action="append",
+        default=[],
+        metavar="FORMAT=FILE",
+        help="also write a report on all tests, e.g. json=races.json; repeatable",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "racefree_allow(rule, reason=...): races of this rule (RF001, ...) do not fail the test, which says why",
+    )
+    if config.getoption("--racefree"):
+        from racefree.testrun import TestRun
+
+        config.pluginmanager.register(TestRun.of(config), "racefree-run")
+
+
+@pytest.fixture
+def racefree(request: pytest.FixtureRequest) -> Iterator[TestLaunches]:
+    """The kernel launches of this test: decided, not run. `racefree.launches`, `racefree.races`, `racefree.check()`."""
+    from racefree.testrun import launches_of
+
+    with launches_of(request) as launches:
+        yield launches

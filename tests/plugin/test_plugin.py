@@ -1,0 +1,162 @@
+"""`pytest --racefree` on a small suite written for a GPU, in one process and in two workers."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+SUITE = """
+import pytest
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def fill(out, n, BLOCK: tl.constexpr, STEP: tl.constexpr):
+    offsets = tl.program_id(0) * STEP + tl.arange(0, BLOCK)
+    tl.store(out + offsets, 1.0, mask=offsets < n)
+
+
+@triton.jit
+def scatter(out, index, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + tl.load(index + lanes).to(tl.int32), 1.0)
+
+
+def launch(step):
+    out = torch.zeros(64, device="cuda")
+    fill[(4,)](out, 64, BLOCK=16, STEP=step)
+    return out
+
+
+@pytest.fixture
+def racy_setup():
+    launch(8)
+
+
+def test_clean():
+    assert int(launch(16).sum()) == 64
+
+
+def test_racy():
+    launch(8)
+
+
+def test_racy_but_swallowed():
+    try:
+        launch(8)
+        raise RuntimeError
+    except Exception:
+        pass
+
+
+@pytest.mark.racefree_allow("RF001", reason="both write one")
+def test_racy_and_allowed():
+    launch(8)
+
+
+def test_racy_in_setup(racy_setup):
+    pass
+
+
+def test_not_analysed():
+    scatter[(4,)](torch.zeros(64, device="cuda"), torch.zeros(64, device="cuda"), BLOCK=16)
+
+
+def test_own_error():
+    launch(16)
+    raise KeyError("mine")
+
+
+def test_no_launch_and_wrong():
+    assert 1 == 2
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_seen_as_a_gpu():
+    launch(16)
+
+
+def test_fixture(racefree):
+    launch(8)
+    assert [race.race_type for race in racefree.races] == ["WAW"]
+    with pytest.raises(pytest.fail.Exception, match="RF001"):
+        racefree.check()
+    racefree.launches.clear()
+"""
+
+EXPECTED = {
+    "test_clean": "passed",
+    "test_racy": "failed",
+    "test_racy_but_swallowed": "failed",
+    "test_racy_and_allowed": "passed",
+    "test_racy_in_setup": "failed",
+    "test_not_analysed": "passed",
+    "test_own_error": "failed",
+    "test_no_launch_and_wrong": "failed",
+    "test_seen_as_a_gpu": "passed",
+    "test_fixture": "passed",
+}
+
+
+def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    (folder / "test_suite.py").write_text(SUITE, encoding="utf-8")
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "racefree.pytest_plugin",
+        "-p",
+        "no:cacheprovider",
+        "-rA",
+        *options,
+    ]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+
+
+def outcomes(stdout: str) -> dict[str, str]:
+    return {name: word.lower() for word, name in re.findall(r"^(PASSED|FAILED) test_suite\.py::(\w+)", stdout, re.M)}
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two workers"])
+def test_suite(workers: tuple[str, ...], tmp_path: Path) -> None:
+    done = run(tmp_path, "--racefree", "--racefree-output", "json=races.json", *workers)
+    assert outcomes(done.stdout) == EXPECTED, done.stdout + done.stderr
+    assert "8 launches: 1 races in 4, 1 not analysed, 0 vacuous, 3 proved race-free" in done.stdout
+    assert "1 tests found wrong results, which was disregarded, since no kernel ran" in done.stdout
+    assert "test_suite.py:17: NOT ANALYSED indirect-address" in done.stdout
+    assert "test_suite.py:11: RACE RF001 write-write between programs on out[" in done.stdout
+    summary = json.loads((tmp_path / "races.json").read_text())["summary"]
+    assert (summary["launches"], summary["races"], summary["racing"]) == (8, 1, 4)
+
+
+def test_fixture_alone_takes_the_launches_of_its_test(tmp_path: Path) -> None:
+    done = run(tmp_path, "-k", "test_fixture or test_no_launch")
+    assert outcomes(done.stdout) == {"test_fixture": "passed", "test_no_launch_and_wrong": "failed"}, done.stdout
+
+
+@cache
+def loaded() -> frozenset[str]:
+    code = "import racefree.pytest_plugin, sys; print(*sys.modules)"
+    return frozenset(
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    )
+
+
+@pytest.mark.parametrize("name", ["torch", "triton", "numpy", "rich", "racefree.session", "racefree.report"])
+def test_plugin_module_loads_little(name: str) -> None:
+    assert name not in loaded()
+
+
+def test_unknown_format_is_a_usage_error(tmp_path: Path) -> None:
+    done = run(tmp_path, "--racefree", "--racefree-output", "docx=x")
+    assert "--racefree-output docx=x: write FORMAT=FILE" in done.stderr
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR

@@ -48,8 +48,8 @@ def build_arguments(tensors: Mapping[str, TensorSpec], scalars: Mapping[str, int
 class Judged:
     """What enumeration says: `status` is "ok", "races", "doubtful" or "unknown".
 
-    Doubtful: the answer hangs on whether mixing lanes counts as dependence. Unknown: a value that decides something is not
-    known, or a lane leaves its tensor.
+    Doubtful: the answer hangs on whether mixing lanes counts as dependence, or there is no race but a lane leaves its tensor
+    (such lanes are left out). Unknown: a value that decides something is not known.
     """
 
     status: str
@@ -66,8 +66,8 @@ def judge(program: Program, facts: LaunchFacts, *, strict_lanes: bool = False) -
             found = enumerate_races(program, facts, Rules(strict_lanes, cross_lanes=True))
     except Unreplayable as error:
         return Judged("unknown", error.reason)
-    if found.out_of_bounds:
-        return Judged("unknown", "a lane leaves its tensor")
+    if found.out_of_bounds and not weak.races:
+        return Judged("doubtful", "a lane leaves its tensor")
     if bool(weak.races) != bool(found.races):
         return Judged("doubtful", "depends on lanes being mixed", weak.races)
     return Judged("races" if found.races else "ok", "", found.races)

@@ -229,31 +229,34 @@ def _decide(steps, bounds, n, target, budget, scratch):  # type: ignore[no-untyp
 
 @_compiled
 def decide_pairs(  # type: ignore[no-untyped-def]
-    base_a, elem_a, steps_a, counts_a, base_b, elem_b, steps_b, counts_b, rows_a, rows_b, trusted, budget, answers
+    base_a, elem_a, steps_a, counts_a, base_b, elem_b, steps_b, counts_b, rows_a, rows_b, chosen, budget, answers
 ):
-    """Write DISJOINT, OVERLAP or UNDECIDED for each pair of rows; unless `trusted`, UNDECIDED where 64 bits might not do."""
+    """Write DISJOINT, OVERLAP or UNDECIDED per pair of rows; UNDECIDED too where 64 bits might not do.
+
+    Unless `chosen`, the pairs are (0, 0), (1, 1), ... and the row arrays are not read.
+    """
     depth_a, depth_b = steps_a.shape[1], steps_b.shape[1]
     size = depth_a + depth_b + 1
     steps = np.empty(size, dtype=np.int64)
     bounds = np.empty(size, dtype=np.int64)
     scratch = np.empty((8, size + 1), dtype=np.int64)
-    for pair in range(len(rows_a)):
-        i, j = rows_a[pair], rows_b[pair]
-        if not trusted and _magnitude(base_a[i], elem_a[i], steps_a[i], counts_a[i]) >= SAFE_MAGNITUDE:
-            answers[pair] = UNDECIDED
-            continue
-        if not trusted and _magnitude(base_b[j], elem_b[j], steps_b[j], counts_b[j]) >= SAFE_MAGNITUDE:
-            answers[pair] = UNDECIDED
-            continue
-        least = min(elem_a[i], elem_b[j])
+    for pair in range(len(answers)):
+        i, j = (rows_a[pair], rows_b[pair]) if chosen else (pair, pair)
         target = base_b[j] - base_a[i] + elem_b[j] - 1
         steps[0] = 1
         bounds[0] = elem_a[i] + elem_b[j] - 2
         reach = bounds[0]
+        least = min(elem_a[i], elem_b[j])
+        # The bits in use, of signs folded away: far cheaper than a bound for each pair, and nearly always enough.
+        wide_base = (base_a[i] ^ base_a[i] >> 63) | (base_b[j] ^ base_b[j] >> 63)
+        wide_step = elem_a[i] | elem_b[j]
+        wide_count = 0
         n = 1
         for d in range(depth_a):
             step, count = steps_a[i, d], counts_a[i, d]
             least = min(least, count)
+            wide_step |= step ^ step >> 63
+            wide_count |= count
             move = step * (count - 1)
             if move < 0:
                 step, move = -step, -move
@@ -264,6 +267,8 @@ def decide_pairs(  # type: ignore[no-untyped-def]
         for d in range(depth_b):
             step, count = steps_b[j, d], counts_b[j, d]
             least = min(least, count)
+            wide_step |= step ^ step >> 63
+            wide_count |= count
             move = step * (count - 1)
             if move > 0:
                 target += move
@@ -272,30 +277,38 @@ def decide_pairs(  # type: ignore[no-untyped-def]
             steps[n], bounds[n] = step, count - 1
             reach += move
             n += 1
-        if least == 0 or target < 0 or target > reach:
+        narrow = wide_base >> 55 == 0 and wide_step >> 31 == 0 and wide_count >> 20 == 0 and size < 64
+        if not narrow and not (
+            _is_safe(base_a[i], elem_a[i], steps_a[i], counts_a[i])
+            and _is_safe(base_b[j], elem_b[j], steps_b[j], counts_b[j])
+        ):
+            # What was computed above may have wrapped; nothing of it is used.
+            answers[pair] = UNDECIDED
+        elif least == 0 or target < 0 or target > reach:
             answers[pair] = DISJOINT
         else:
             answers[pair] = _decide(steps, bounds, n, target, budget, scratch)
 
 
 @_compiled
-def _magnitude(base, elem, steps, counts):  # type: ignore[no-untyped-def]
-    """A bound of every address of the pattern, in floating point because the integers may wrap."""
+def _is_safe(base, elem, steps, counts):  # type: ignore[no-untyped-def]
+    """As `PatternArray.safe`, in floating point because the integers may wrap."""
     bound = abs(float(base)) + float(elem)
     for d in range(len(steps)):
         bound += abs(float(steps[d])) * float(counts[d])
-    return bound
+    return bound < SAFE_MAGNITUDE
 
 
 def decide_columns(
     a: tuple[Int64s, Int64s, Int64s, Int64s],
     b: tuple[Int64s, Int64s, Int64s, Int64s],
-    rows: tuple[Int64s, Int64s],
+    rows: tuple[Int64s, Int64s] | None,
     *,
-    trusted: bool,
     budget: int,
 ) -> np.ndarray[tuple[int], np.dtype[np.int8]]:
-    """`decide_pairs` on the columns (base, elem, steps, counts) of two arrays; `trusted`: no pair can leave 64 bits."""
-    answers = np.empty(len(rows[0]), dtype=np.int8)
-    decide_pairs(*a, *b, *rows, trusted, budget, answers)
+    """`decide_pairs` on the columns (base, elem, steps, counts) of two arrays, for the given rows or for all in step."""
+    unread = np.empty(0, dtype=np.int64)
+    rows_a, rows_b = (unread, unread) if rows is None else rows
+    answers = np.empty(len(a[0]) if rows is None else len(rows_a), dtype=np.int8)
+    decide_pairs(*a, *b, rows_a, rows_b, rows is not None, budget, answers)
     return answers

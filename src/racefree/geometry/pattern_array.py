@@ -80,16 +80,6 @@ class PatternArray:
         fits: Bools = magnitude < SAFE_MAGNITUDE
         return fits
 
-    def all_safe(self) -> bool:
-        """True when one bound over all rows shows every pattern to be `safe`; cheaper than asking each."""
-        if not len(self):
-            return True
-        step = max(abs(int(self.steps.min(initial=0))), abs(int(self.steps.max(initial=0))))
-        base = max(abs(int(self.base.min())), abs(int(self.base.max())))
-        moves = step * int(self.counts.max(initial=0)) * self.steps.shape[1]
-        fits: bool = base + int(self.elem.max()) + moves < int(SAFE_MAGNITUDE)
-        return fits
-
     def spans(self) -> tuple[Int64s, Int64s]:
         """Half-open byte ranges (starts, ends) of the patterns; (base, base) where empty, meaningless where not `safe`."""
         empty = self.empty()

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from racefree.access import Kind, Site
+from racefree.access import Site
 from racefree.errors import Refusal
 from racefree.proof.schedule.footprints import Footprints, Meeting
 from racefree.proof.schedule.initial import initial_value
-from racefree.proof.schedule.machine import Left, Logged, Machine, Observed, Segment, effect, reads_only
+from racefree.proof.schedule.machine import Left, Logged, Machine, Observed, Segment, effect
 from racefree.proof.schedule.thread import UNSTAMPED, Entry, Pending, Thread, dominates
 from racefree.proof.schedule.values import Clock
 
@@ -32,6 +32,8 @@ class Write(NamedTuple):
 
 
 Cells = tuple[tuple[Write, ...], ...]
+Store = tuple[tuple[int, ...], int, int | None]
+"""A write that is no synchronising atomic: addresses, bytes of each, and the value where it is one known integer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ class _Step:
     thread: int
     logged: list[Logged]
     left: Left | None
-    stores: list[tuple[tuple[int, ...], int, int | None]]
+    stores: list[Store]
 
 
 @dataclass(slots=True)
@@ -105,10 +107,15 @@ class Explorer:
         self._bases: dict[tuple[object, ...], int] = {}
         self._numbers: dict[tuple[int, tuple[Clock, ...]], int] = {}
         self._keys: list[tuple[int, tuple[Clock, ...]]] = []
-        self._visited: dict[tuple[object, ...], list[tuple[Clock, ...]]] = {}
+        self._visited: dict[tuple[object, ...], list[tuple[int, ...]]] = {}
+        self._order: dict[tuple[int, int], bool] = {}
+        self._hits: dict[tuple[object, ...], list[tuple[int, int | None]]] = {}
         self._steps: dict[tuple[object, ...], _Step] = {}
         self._cell_of: dict[tuple[int, int], int] = {place: number for number, place in enumerate(places)}
         self._stored: set[tuple[int, int]] = set()
+        self._compared: set[tuple[int, int, int, bool]] = set()
+        self._kept: list[list[Logged]] = []
+        self._effects: dict[tuple[int, int | None, tuple[int | None, ...]], tuple[int | None, bool]] = {}
         self._history: dict[int, bool] = {}
         self._pairs_seen: set[tuple[object, ...]] = set()
         self.zero = (0,) * len(pids)
@@ -144,6 +151,7 @@ class Explorer:
             segment = self.machine.start(pid, member, len(self.pids))
             numbers.append(self._intern(segment.thread))
             self._note(segment)
+            self._kept.append(segment.logged)  # comparisons are remembered by identity
             self._log(member, segment.logged, tuple(numbers), state)
             self._store(cells, segment.stores)
         return State(tuple(numbers), tuple(cells), None, None, False)
@@ -164,10 +172,13 @@ class Explorer:
         yield newest
         access = pending.access
         oldest = thread.seen[cell] if cell < len(thread.seen) else 0
-        harmless = reads_only(access, pending.operands)
+        if access.index not in self.machine.stale:
+            return
         for position in range(newest - 1, oldest - 1, -1):
-            _, changed = effect(access, writes[position].value, pending.operands)
-            if not changed and (harmless or access.kind is Kind.CAS):
+            key = (access.index, writes[position].value, pending.operands)
+            if key not in self._effects:
+                self._effects[key] = effect(access, writes[position].value, pending.operands)
+            if not self._effects[key][1]:
                 yield position
 
     def _follow(self, state: State, member: int, cell: int, writes: tuple[Write, ...], position: int) -> State:
@@ -181,7 +192,7 @@ class Explorer:
             cells.append(())
         cells[cell] = self._after(cell, writes, position, step.left)
         self._store(cells, step.stores)
-        threads = state.threads[:member] + (step.thread,) + state.threads[member + 1 :]
+        threads = (*state.threads[:member], step.thread, *state.threads[member + 1:])
         by = (member, pending.access.index, write.value)
         following = State(threads, tuple(cells), state, by, state.stale or position < len(writes) - 1)
         self._log(member, step.logged, threads, following)
@@ -237,16 +248,23 @@ class Explorer:
 
         Instances that stand alike while nobody has released anything cannot be told apart.
         """
-        keys = [self._keys[t] for t in state.threads]
-        if all(self.threads[t].epoch == 0 for t in state.threads):
-            keys.sort()
-        bases = (tuple(k[0] for k in keys), state.cells, state.stale)
-        clocks = tuple(c for k in keys for c in k[1])
+        threads = state.threads
+        if all(self.threads[t].epoch == 0 for t in threads):
+            threads = tuple(sorted(threads, key=self._keys.__getitem__))
+        bases = (tuple(self._keys[t][0] for t in threads), state.cells, state.stale)
         held = self._visited.setdefault(bases, [])
-        if any(dominates(low, clocks) for low in held):
+        if any(all(map(self._dominates, low, threads)) for low in held):
             return False
-        held.append(clocks)
+        held.append(threads)
         return True
+
+    def _dominates(self, low: int, high: int) -> bool:
+        if low == high:
+            return True
+        found = self._order.get((low, high))
+        if found is None:
+            found = self._order[(low, high)] = dominates(self._keys[low][1], self._keys[high][1])
+        return found
 
     # ---- cells -------------------------------------------------------------------------------------------------------
 
@@ -285,31 +303,47 @@ class Explorer:
             self.initial[key] = initial_value(self.machine.facts, place[0], place[1])
         return self.initial[key]
 
-    def _store(self, cells: list[tuple[Write, ...]], stores: list[tuple[tuple[int, ...], int, int | None]]) -> None:
+    def _store(self, cells: list[tuple[Write, ...]], stores: list[Store]) -> None:
         """Plain and tile-wide writes that hit atomic cells: they end the chain of releases there."""
-        for places, size, value in stores:
-            for place in places:
-                self._stored.add((place, size))
-                for (address, width), cell in self._cell_of.items():
-                    if not (address < place + size and place < address + width):
-                        continue
-                    if len(places) > 1 or (address, width) != (place, size) or value is None:
-                        self._blur(range(address, address + width))
-                    while len(cells) <= cell:
-                        cells.append(())
-                    chain = self._writes(cells, cell)
-                    cells[cell] = (*chain, Write(value, self.zero, chain[-1].lenient, ()))
+        for store in stores:
+            for cell, value in self._hit_by(store):
+                while len(cells) <= cell:
+                    cells.append(())
+                chain = self._writes(cells, cell)
+                cells[cell] = (*chain, Write(value, self.zero, chain[-1].lenient, ()))
+
+    def _hit_by(self, store: Store) -> list[tuple[int, int | None]]:
+        """The cells a write meets, and what it leaves there (None where that cannot be told)."""
+        key = (store, len(self._cell_of))
+        found = self._hits.get(key)
+        if found is not None:
+            return found
+        found = self._hits[key] = []
+        places, size, value = store
+        self._stored.update((place, size) for place in places)
+        for (address, width), cell in self._cell_of.items():
+            meeting = [p for p in places if address < p + size and p < address + width]
+            if meeting:
+                exact = len(places) == 1 and meeting[0] == address and width == size
+                if not exact or value is None:
+                    self._blur(range(address, address + width))
+                found.append((cell, value if exact else None))
+        return found
 
     # ---- races -------------------------------------------------------------------------------------------------------
 
     def _log(self, member: int, logged: list[Logged], threads: tuple[int, ...], state: State) -> None:
         """Compare what an instance has just done with all that the others have done before."""
+        if not logged:
+            return
         mine = self.result.entries[member]
         for each in logged:
             mine[each.entry] = mine.get(each.entry, True) and state.stale
         for other, number in enumerate(threads):
-            if other == member:
+            key = (id(logged), number, other, state.stale)
+            if other == member or key in self._compared:
                 continue
+            self._compared.add(key)
             before = self.threads[number]
             for each in logged:
                 for entry in (*before.settled, *before.open):

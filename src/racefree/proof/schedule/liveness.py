@@ -3,6 +3,61 @@
 from __future__ import annotations
 
 from racefree.graph.program import Access, Assume, Barrier, Data, For, Guard, If, Op, Program, Statement, Value, While
+from racefree.proof.schedule.relevance import Relevance
+
+
+def last_decisions(program: Program, relevance: Relevance) -> dict[tuple[int, int], tuple[int, ...]]:
+    """Like `last_uses`, but where a value stops deciding anything: from there on only what it depends on matters."""
+    out: dict[tuple[int, int], tuple[int, ...]] = {}
+
+    def visit(body: tuple[Statement, ...], bound: set[int], kept: set[int]) -> None:
+        defined = bound.union(*(_defines(s) for s in body))
+        last: dict[int, int] = {}
+        for position, statement in enumerate(body):
+            for index in _deciding(statement, relevance) & defined:
+                last[index] = position
+        for position, statement in enumerate(body):
+            out[(id(body), position)] = tuple(sorted(k for k, p in last.items() if p == position and k not in kept))
+            inside(statement)
+
+    def inside(statement: Statement) -> None:
+        match statement:
+            case If():
+                visit(statement.then_body, set(), _indices(statement.then_yields))
+                visit(statement.else_body, set(), _indices(statement.else_yields))
+            case For():
+                visit(statement.body, _indices((*statement.carried, statement.induction)), _indices(statement.yields))
+            case While():
+                ends = _indices((statement.condition, *statement.forwarded))
+                visit(statement.before, _indices(statement.before_args), ends)
+                visit(statement.after, _indices(statement.after_args), _indices(statement.after_yields))
+            case Guard():
+                for inner in statement.body:
+                    inside(inner)
+            case _:
+                pass
+
+    visit(program.body, _indices(tuple(p.value for p in program.parameters)), set())
+    return out
+
+
+def _indices(values: tuple[Value, ...]) -> set[int]:
+    return {v.index for v in values}
+
+
+def _deciding(statement: Statement, relevance: Relevance) -> set[int]:
+    """The values whose integers a statement needs (its bodies included)."""
+    match statement:
+        case Op() | Data():
+            return _uses(statement) if any(r.index in relevance.values for r in statement.results) else set()
+        case Access():
+            parts = (statement.pointer, statement.mask, statement.other)
+            found = {v.index for v in parts if v is not None}
+            return found | (_indices(statement.operands) if statement.index in relevance.valued else set())
+        case Guard():
+            return {statement.condition.index}.union(*(_deciding(s, relevance) for s in statement.body))
+        case _:
+            return _uses(statement)
 
 
 def last_uses(program: Program) -> dict[tuple[int, int], tuple[int, ...]]:

@@ -33,7 +33,7 @@ from racefree.proof.replay.memory import launch_memory, pointer_roots, storages_
 from racefree.proof.replay.tiles import made
 from racefree.proof.schedule.footprints import Footprints
 from racefree.proof.schedule.inside import Insider
-from racefree.proof.schedule.liveness import last_uses
+from racefree.proof.schedule.liveness import last_decisions, last_uses
 from racefree.proof.schedule.relevance import Relevance, may_race, stale_readers
 from racefree.proof.schedule.thread import UNSTAMPED, Control, Entry, Frame, Pending, Thread
 from racefree.proof.schedule.values import NONE, OLDER, Clock, Val, compute, gather, join, opaque
@@ -108,9 +108,10 @@ class Machine:
         self.insider = insider
         self.max_steps = max_steps
         self.last = last_uses(program)
+        self.decides = last_decisions(program, relevance)
         self.memory = launch_memory(program, facts)
         self.racing = may_race(program, facts)
-        self._stale = stale_readers(program)
+        self.stale = stale_readers(program)
         self._roots = pointer_roots(program)
         self.contents_read = False
         self.spent = 0
@@ -147,7 +148,7 @@ class Machine:
 
     def may_read_stale(self, address: int, size_bytes: int) -> bool:
         """True when some atomic that may be done by a plain read can touch these bytes."""
-        for index in self._stale:
+        for index in self.stale:
             names = self._roots[index]
             own = {k: v for k, v in self.facts.arguments.items() if names is None or k in names}
             held = storages_of(LaunchFacts(self.facts.kernel, self.facts.grid, own))
@@ -162,7 +163,8 @@ class Machine:
         assert pending is not None
         access = pending.access
         thread.pending = None
-        assert access.sem is not None and access.scope is not None
+        assert access.sem is not None
+        assert access.scope is not None
         broad = access.scope.spans_programs
         if access.sem.releases and self.model.barrier_before_release:
             self._fence(thread)
@@ -200,7 +202,8 @@ class Machine:
 
     def _publish(self, thread: Thread, access: Access, seen: Observed, value: int | None, uses: Val) -> Left:
         """A write that changed the value: it continues the release sequence, and may release itself."""
-        assert access.sem is not None and access.scope is not None
+        assert access.sem is not None
+        assert access.scope is not None
         zero = (0,) * len(thread.everyone)
         thread.seen = _at_least(thread.seen, seen.cell, seen.newest + 1)
         if not access.scope.spans_programs:
@@ -420,6 +423,10 @@ class Machine:
         frame = thread.frames[-1]
         for index in self.last[(id(frame.body), frame.at)]:
             thread.env.pop(index, None)
+        for index in self.decides.get((id(frame.body), frame.at), ()):
+            value = thread.env.get(index)
+            if value is not None and value.lanes is not None:
+                thread.env[index] = replace(value, lanes=None, _key=[])
         frame.at += 1
 
     def _fence(self, thread: Thread) -> None:
@@ -467,7 +474,7 @@ class Machine:
         self._next(thread)
         return False
 
-    def _stored(self, segment: Segment, access: Access, addresses: np.ndarray) -> None:  # type: ignore[type-arg]
+    def _stored(self, segment: Segment, access: Access, addresses: np.ndarray) -> None:
         if not access.kind.writes or not self.relevance.synchronising:
             return
         value = None
@@ -478,7 +485,7 @@ class Machine:
         segment.stores.append((places, access.element_bytes, value))
 
     def _loaded(
-        self, thread: Thread, access: Access, addresses: np.ndarray, sure: np.ndarray, mask: Lanes | None  # type: ignore[type-arg]
+        self, thread: Thread, access: Access, addresses: np.ndarray, sure: np.ndarray, mask: Lanes | None
     ) -> None:
         """Bind the result of a load (its recorded contents, if nothing writes there) or of an atomic (unknown)."""
         result = access.result
@@ -570,11 +577,6 @@ def _scalar(value: int | None) -> Lanes:
     if value is None:
         return unknown(())
     return Lanes(np.asarray(value, dtype=np.uint64), np.asarray(True))
-
-
-def reads_only(access: Access, operands: tuple[int | None, ...]) -> bool:
-    """True for an atomic that leaves any value as it is, which Triton may turn into a load."""
-    return access.kind is Kind.RMW and access.rmw in ("add", "or", "xor") and operands[0] == 0
 
 
 def _with(clock: Clock, member: int, count: int) -> Clock:

@@ -13,7 +13,8 @@ from racefree.proof.replay.memory import launch_memory, pointer_roots, storages_
 
 @dataclass(frozen=True, slots=True)
 class Relevance:
-    """`values` (by index) are computed; `synchronising` accesses (by index) are executed one at a time.
+    """`values` (by index) are computed; `synchronising` accesses (by index) are executed one at a time; what the accesses
+    in `valued` write is computed too.
 
     Where no result of an atomic decides anything, atomics order nothing that another execution does not leave unordered,
     so `synchronising` is empty.
@@ -21,6 +22,7 @@ class Relevance:
 
     values: frozenset[int]
     synchronising: frozenset[int]
+    valued: frozenset[int]
 
 
 def scalar_atomic(access: Access) -> bool:
@@ -29,11 +31,27 @@ def scalar_atomic(access: Access) -> bool:
 
 
 def relevance(program: Program) -> Relevance:
-    values = _slice(program)
     everything = accesses(program)
+    valued = _valued(program)
+    values = _slice(program, valued)
     observed = any(a.kind.atomic and a.result is not None and a.result.index in values for a in everything)
     synchronising = frozenset(a.index for a in everything if observed and scalar_atomic(a))
-    return Relevance(values, synchronising)
+    return Relevance(values, synchronising, valued)
+
+
+def _valued(program: Program) -> frozenset[int]:
+    """Scalar integer atomics, and scalar integer stores through a pointer that may be that of such an atomic."""
+    everything = accesses(program)
+    roots = pointer_roots(program)
+    atomics = [a for a in everything if scalar_atomic(a)]
+    names = [roots[a.index] for a in atomics]
+    out = {a.index for a in atomics}
+    for access in everything:
+        if access.kind is Kind.STORE and access.shape == () and isinstance(access.operands[0].element, Int):
+            mine = roots[access.index]
+            if any(mine is None or other is None or not mine.isdisjoint(other) for other in names):
+                out.add(access.index)
+    return frozenset(out)
 
 
 def may_race(program: Program, facts: LaunchFacts) -> frozenset[int]:
@@ -52,7 +70,7 @@ def may_race(program: Program, facts: LaunchFacts) -> frozenset[int]:
 
 
 def stale_readers(program: Program) -> frozenset[int]:
-    """The atomics (by index) that may leave memory as it is, and so may be done by a plain read."""
+    """The atomics (by index) that may be done by a plain read: a failing swap, an update known to change nothing."""
     constants = {
         s.results[0].index: s.attributes.get("value")
         for s in walk(program.body)
@@ -61,19 +79,18 @@ def stale_readers(program: Program) -> frozenset[int]:
     out = set()
     for access in accesses(program):
         identity = access.kind is Kind.RMW and access.rmw in ("add", "or", "xor")
-        value = constants.get(access.operands[0].index, 0) if identity else 0
-        if access.kind is Kind.CAS or (identity and value == 0):
+        if access.kind is Kind.CAS or (identity and constants.get(access.operands[0].index) == 0):
             out.add(access.index)
     return frozenset(out)
 
 
-def _slice(program: Program) -> frozenset[int]:
+def _slice(program: Program, valued: frozenset[int]) -> frozenset[int]:
     sources: dict[int, list[Value]] = {}
     start: list[Value] = []
     for statement in walk(program.body):
         for result, origin in flows(statement):
             sources.setdefault(result.index, []).extend(_needed_for(statement, origin))
-        start.extend(_deciding(statement))
+        start.extend(_deciding(statement, valued))
     needed: set[int] = set()
     while start:
         value = start.pop()
@@ -90,11 +107,11 @@ def _needed_for(statement: Statement, origin: tuple[Value, ...]) -> tuple[Value,
     return origin
 
 
-def _deciding(statement: Statement) -> tuple[Value, ...]:
+def _deciding(statement: Statement, valued: frozenset[int]) -> tuple[Value, ...]:
     match statement:
         case Access():
             parts = (statement.pointer,) if statement.mask is None else (statement.pointer, statement.mask)
-            return parts + (statement.operands if scalar_atomic(statement) else ())
+            return parts + (statement.operands if statement.index in valued else ())
         case Guard() | If() | While():
             return (statement.condition,)
         case For():

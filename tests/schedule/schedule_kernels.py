@@ -1,0 +1,97 @@
+"""Small kernels whose programs hand data to each other; every synchronisation can be left out."""
+
+import triton.language as tl
+
+import triton
+
+
+@triton.jit
+def message(data, flag, out, REL: tl.constexpr, ACQ: tl.constexpr, SCOPE: tl.constexpr, FENCE: tl.constexpr):
+    p = tl.program_id(0)
+    lane = tl.arange(0, 128)
+    if p == 0:
+        tl.store(data + lane, lane)
+        if FENCE:
+            tl.debug_barrier()
+        tl.atomic_xchg(flag, 1, sem=REL, scope=SCOPE)
+    else:
+        while tl.atomic_add(flag, 0, sem=ACQ) != 1:
+            pass
+        tl.store(out + p * 128 + lane, tl.load(data + lane))
+
+
+@triton.jit
+def lock(acc, held, x, TAKE: tl.constexpr, GIVE: tl.constexpr, FENCE: tl.constexpr, NARROW: tl.constexpr):
+    p = tl.program_id(0)
+    lane = tl.arange(0, 128)
+    v = tl.load(x + p * 128 + lane)
+    while tl.atomic_cas(held, 0, 1, sem=TAKE) == 1:
+        pass
+    tl.store(acc + lane, tl.load(acc + lane) + v)
+    if FENCE:
+        tl.debug_barrier()
+    tl.atomic_xchg(held, 0 if NARROW else p * 0, sem=GIVE)
+
+
+@triton.jit
+def last_block(part, count, out, SEM: tl.constexpr, FENCE: tl.constexpr, EARLY: tl.constexpr):
+    p = tl.program_id(0)
+    n = tl.num_programs(0)
+    lane = tl.arange(0, 128)
+    tl.store(part + p * 128 + lane, lane)
+    if FENCE:
+        tl.debug_barrier()
+    if tl.atomic_add(count, 1, sem=SEM) == n - 1 - EARLY:
+        total = lane * 0
+        for k in range(n):
+            total += tl.load(part + k * 128 + lane)
+        tl.store(out + lane, total)
+
+
+@triton.jit
+def store_buffering(flags, out, SEM: tl.constexpr):
+    p = tl.program_id(0)
+    tl.atomic_xchg(flags + p, 1, sem=SEM)
+    if tl.atomic_add(flags + 1 - p, 0, sem=SEM) == 0:
+        tl.store(out, p)
+
+
+@triton.jit
+def load_buffering(flags, out, READ: tl.constexpr, WRITE: tl.constexpr):
+    p = tl.program_id(0)
+    seen = tl.atomic_add(flags + p, 0, sem=READ)
+    tl.atomic_xchg(flags + 1 - p, 1, sem=WRITE)
+    if seen == 1:
+        tl.store(out, p)
+
+
+@triton.jit
+def forwarded(data, flag, out, SEM: tl.constexpr):
+    p = tl.program_id(0)
+    lane = tl.arange(0, 128)
+    if p == 0:
+        tl.store(data + lane, lane)
+        tl.debug_barrier()
+        tl.atomic_xchg(flag, 1, sem="release")
+    elif p == 1:
+        while tl.atomic_add(flag, 0, sem=SEM) != 1:
+            pass
+        tl.atomic_xchg(flag + 1, 1, sem="release")
+    else:
+        while tl.atomic_add(flag + 1, 0, sem="acquire") != 1:
+            pass
+        tl.store(out + lane, tl.load(data + lane))
+
+
+@triton.jit
+def never_set(data, flag):
+    if tl.program_id(0) == 0:
+        while tl.atomic_add(flag, 0, sem="acquire") != 1:
+            pass
+    tl.store(data + tl.program_id(0), 1)
+
+
+@triton.jit
+def tickets(head, out, STEP: tl.constexpr, WIDTH: tl.constexpr):
+    t = tl.atomic_add(head, STEP, sem="relaxed")
+    tl.store(out + t + tl.arange(0, WIDTH), 1)

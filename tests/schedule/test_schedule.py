@@ -1,0 +1,140 @@
+"""Every synchronisation present or absent: clean exactly when a formula says so, and never proved otherwise."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton")
+
+from schedule_kernels import (  # noqa: E402
+    forwarded,
+    last_block,
+    load_buffering,
+    lock,
+    message,
+    never_set,
+    store_buffering,
+    tickets,
+)
+
+from racefree.proof.memory_model import MemoryModel, memory_model  # noqa: E402
+from racefree.proof.outcome import RungResult  # noqa: E402
+from racefree.proof.schedule import Budget, decide  # noqa: E402
+from racefree.triton.capture import capture_one  # noqa: E402
+from racefree.ttir.read import read_program  # noqa: E402
+from racefree.verdict import ASSUMES_TERMINATION, READS_CONTENTS, ProofScope  # noqa: E402
+
+T38 = memory_model("3.8.0", "cuda:80")
+T39 = memory_model("3.9.0", "cuda:80")
+
+
+def ints(*shape: int, value: int = 0) -> Any:
+    return torch.full(shape, value, dtype=torch.int32)
+
+
+def run(kernel: Any, grid: int, model: MemoryModel = T38, budget: Budget | None = None, **arguments: Any) -> RungResult:
+    captured = capture_one(kernel, (), arguments, (grid,), target="cuda:80").configs[0]
+    assert captured.failure is None
+    assert captured.module is not None
+    assert captured.facts is not None
+    return decide(read_program(captured.module), captured.facts, model=model, budget=budget)
+
+
+@pytest.mark.parametrize("model", [T38, T39], ids=["3.8", "3.9"])
+@pytest.mark.parametrize("release", ["release", "relaxed"])
+@pytest.mark.parametrize("acquire", ["acquire", "relaxed"])
+@pytest.mark.parametrize("scope", ["gpu", "cta"])
+@pytest.mark.parametrize("fence", [True, False])
+def test_message(model: MemoryModel, release: str, acquire: str, scope: str, fence: bool) -> None:
+    arguments = {"data": ints(128), "flag": ints(1), "out": ints(512)}
+    got = run(message, 3, model, **arguments, REL=release, ACQ=acquire, SCOPE=scope, FENCE=fence)
+    fenced = fence or model.barrier_before_release
+    if release == "release" and acquire == "acquire" and scope == "gpu" and fenced:
+        assert (got.status, got.scope) == ("proved", ProofScope.THIS_PARAMS_THIS_GRID)
+        assert got.qualifiers == (ASSUMES_TERMINATION, READS_CONTENTS)
+    else:
+        assert got.status == "races"
+
+
+@pytest.mark.parametrize(("take", "give", "fence"), list(itertools.product(("acquire", "relaxed"), ("release", "relaxed"), (1, 0))))
+def test_lock(take: str, give: str, fence: int) -> None:
+    arguments = {"acc": ints(128), "held": ints(1), "x": ints(512)}
+    got = run(lock, 3, **arguments, TAKE=take, GIVE=give, FENCE=fence, NARROW=True)
+    assert got.status == ("proved" if (take, give, fence) == ("acquire", "release", 1) else "races")
+
+
+@pytest.mark.parametrize("sem", ["relaxed", "acquire", "release", "acq_rel"])
+@pytest.mark.parametrize("fence", [True, False])
+@pytest.mark.parametrize("early", [0, 1])
+def test_last_block(sem: str, fence: bool, early: int) -> None:
+    got = run(last_block, 4, part=ints(512), count=ints(1), out=ints(128), SEM=sem, FENCE=fence, EARLY=early)
+    assert got.status == ("proved" if sem == "acq_rel" and fence and not early else "races")
+
+
+def test_an_unknown_version_neither_proves_nor_refutes_what_an_added_barrier_decides() -> None:
+    arguments = {"data": ints(128), "flag": ints(1), "out": ints(512), "REL": "release", "ACQ": "acquire", "SCOPE": "gpu"}
+    got = run(message, 2, memory_model("4.0.0", "hip:gfx942"), **arguments, FENCE=False)
+    assert got.status == "passed"
+    assert got.refusal is not None
+    assert got.refusal.kind == "potential-race"
+    assert run(message, 2, memory_model("4.0.0", "hip:gfx942"), **arguments, FENCE=True).status == "proved"
+
+
+def test_a_poll_may_read_an_old_value() -> None:
+    """No interleaving lets both programs read 0, but two plain acquire loads may both do so."""
+    got = run(store_buffering, 2, flags=ints(2), out=ints(1), SEM="acq_rel")
+    assert got.status == "passed"
+    assert got.refusal is not None
+    assert got.refusal.kind == "potential-race"
+
+
+@pytest.mark.parametrize(("read", "write", "proved"), [
+    ("relaxed", "relaxed", False), ("acquire", "relaxed", True), ("relaxed", "release", True), ("acquire", "release", True),
+])  # fmt: skip
+def test_a_relaxed_write_may_overtake_a_relaxed_read(read: str, write: str, proved: bool) -> None:
+    got = run(load_buffering, 2, flags=ints(2), out=ints(1), READ=read, WRITE=write)
+    assert got.status == ("proved" if proved else "passed")
+    assert proved or (got.refusal is not None and got.refusal.kind == "relaxed-order")
+
+
+def test_order_is_handed_on_only_by_those_who_acquired_it() -> None:
+    arguments = {"data": ints(128), "flag": ints(2), "out": ints(128)}
+    assert run(forwarded, 3, **arguments, SEM="acquire").status == "proved"
+    assert run(forwarded, 3, **arguments, SEM="relaxed").status == "races"
+
+
+def test_a_launch_nobody_of_which_ends_is_no_proof() -> None:
+    got = run(never_set, 2, data=ints(2), flag=ints(1))
+    assert got.refusal is not None
+    assert got.refusal.kind == "vacuous"
+    assert run(never_set, 2, data=ints(2), flag=ints(1, value=1)).status == "proved"
+
+
+@pytest.mark.parametrize(("step", "width", "racing"), [(1, 1, False), (0, 1, True), (4, 4, False), (3, 4, True)])
+def test_tickets(step: int, width: int, racing: bool) -> None:
+    got = run(tickets, 9, head=ints(1), out=ints(64), STEP=step, WIDTH=width)
+    assert got.status == ("races" if racing else "proved")
+
+
+def test_the_budget_is_a_refusal() -> None:
+    got = run(last_block, 4, budget=Budget(transitions=10), part=ints(512), count=ints(1), out=ints(128), SEM="acq_rel",
+              FENCE=True, EARLY=0)  # fmt: skip
+    assert got.refusal is not None
+    assert got.refusal.kind == "schedule-budget"
+
+
+def test_a_grid_of_one_program_has_no_race_between_programs() -> None:
+    arguments = {"data": ints(128), "flag": ints(1), "out": ints(512)}
+    assert run(message, 1, **arguments, REL="relaxed", ACQ="relaxed", SCOPE="cta", FENCE=False).status == "proved"
+
+
+def test_a_race_names_its_schedule() -> None:
+    got = run(message, 2, data=ints(128), flag=ints(1), out=ints(512), REL="relaxed", ACQ="acquire", SCOPE="gpu", FENCE=True)
+    (race,) = got.races
+    assert (race.race_type, race.first.program, race.second.program) == ("RAW", (0, 0, 0), (1, 0, 0))
+    assert race.first.address_bytes == race.second.address_bytes
+    assert [value for _, _, value in race.schedule] == [0, 1]

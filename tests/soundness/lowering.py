@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from triton.compiler import ASTSource
+from triton._C.libtriton import ir
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource, make_backend
 
 from racefree.graph.launch import Argument, LaunchFacts, Scalar, Storage, Tensor
 from racefree.graph.program import Program
-from racefree.triton.hostcompile import host_compile
-from racefree.triton.targets import parse_target
-from racefree.ttir.generic import GenericModule
+from racefree.ttir.generic import GenericModule, generic_form
 from racefree.ttir.read import read_program
 
 _POINTERS = {
@@ -32,7 +32,7 @@ _POINTERS = {
     torch.float64: "*fp64",
 }
 
-TARGET = parse_target("cuda:80")
+TARGET = GPUTarget("cuda", 80, 32)
 
 
 class CompileFailed(Exception):
@@ -68,10 +68,21 @@ def _signature(
 def lower(kernel: Any, arguments: Mapping[str, Any], *, num_warps: int = 4) -> GenericModule:
     """The TTIR of one specialisation, in generic form. Raises `CompileFailed`."""
     signature, constants, attributes = _signature(kernel, arguments)
-    compiled = host_compile(ASTSource(kernel, signature, constants, attributes), TARGET, {"num_warps": num_warps})
-    if compiled.module is None:
-        raise CompileFailed(str(compiled.failure))
-    return compiled.module
+    source = ASTSource(kernel, signature, constants, attributes)
+    backend = make_backend(TARGET)
+    options = backend.parse_options({"num_warps": num_warps, **source.parse_options()})
+    context = ir.context()
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    stages: dict[str, Any] = {}
+    backend.add_stages(stages, options, source.language)
+    made = backend.get_codegen_implementation(options), backend.get_module_map()
+    try:
+        module = source.make_ir(TARGET, options, *made, context)
+        module.context = context
+        return generic_form(stages["ttir"](module, {}))
+    except Exception as error:
+        raise CompileFailed(str(error)) from error
 
 
 def _argument(value: Any, storages: dict[tuple[int, int], Storage]) -> Argument:
@@ -100,7 +111,7 @@ def facts_of(kernel: Any, arguments: Mapping[str, Any], grid: tuple[int, ...], *
         (x, y, z),
         listed,
         num_warps=num_warps,
-        target=str(TARGET),
+        target="cuda:80",
         triton_version="3.8.0",
         constants=constants,
     )

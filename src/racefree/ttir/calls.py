@@ -10,7 +10,7 @@ from racefree.errors import Refused
 from racefree.graph.program import Guard, Statement, Value
 from racefree.ttir.blocks import Edge, Graph, graph_of
 from racefree.ttir.reader import I1, Bound, Descriptor, Handler, Reader
-from racefree.ttir.tree import Operation, Region, Symbol
+from racefree.ttir.tree import Block, Operation, Region, Symbol
 
 
 def read_function(reader: Reader, function: Operation, arguments: Sequence[Bound]) -> tuple[Bound, ...]:
@@ -44,6 +44,10 @@ class _Flow:
     def read_block(self, label: str) -> None:
         block = self.graph.blocks[label]
         edges = self.graph.predecessors[label]
+        if _returns_nothing(block):
+            # Whether a block that only returns is reached matters to nobody, so no condition is written for it.
+            self.returns.append((None, (), self.reader.site(block.operations[0].location)))
+            return
         site = (
             self.reader.site(edges[0].terminator.location) if edges else self.reader.site(block.operations[0].location)
         )
@@ -139,6 +143,10 @@ class _Flow:
             self._merge([(reach, values[position]) for reach, values, _ in self.returns], site)
             for position in range(count)
         )
+
+
+def _returns_nothing(block: Block) -> bool:
+    return len(block.operations) == 1 and block.operations[0].name == "tt.return" and not block.operations[0].operands
 
 
 def _call(reader: Reader, op: Operation) -> None:

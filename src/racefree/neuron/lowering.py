@@ -12,6 +12,7 @@ Readings of the format that decide the answer:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from racefree.access import Site
 from racefree.engines.builder import ProgramBuilder
@@ -47,11 +48,27 @@ _KINDS = {
 }
 
 
+Owner = Instruction | DmaBlock
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A program, and the rows that touch memory with what they stand for, in document order."""
+
+    program: EngineProgram
+    owners: tuple[tuple[int, Owner], ...]
+
+
 def lower(module: Module, function: Function) -> EngineProgram:
     """The program of one function. Raises InputError for names that do not exist.
 
     What has no meaning here becomes a refusal of the program, so that a race elsewhere in it is still found.
     """
+    return lower_with_owners(module, function).program
+
+
+def lower_with_owners(module: Module, function: Function) -> Lowered:
+    """The same, with the way back from rows to the document."""
     lowering = _Lowering(module, function)
     try:
         straights, repeats = _flow(lowering, function)
@@ -64,7 +81,7 @@ def lower(module: Module, function: Function) -> EngineProgram:
         lowering.builder.loop(first, last, trips=trips)
     lowering.order()
     lowering.touching.refuse_unclear_aliases()
-    return lowering.builder.build()
+    return Lowered(lowering.builder.build(), tuple(lowering.owners))
 
 
 def _flow(
@@ -92,6 +109,7 @@ class _Lowering:
         self.dma_blocks = {block.name: block for queue in module.queues for block in queue.blocks}
         self.pending: list[tuple[int, int, Instruction]] = []
         self.early: dict[int, int] = {}
+        self.owners: list[tuple[int, Owner]] = []
         self.unassigned = 0
 
     def refuse(self, refused: Refused, order: str = "both") -> None:
@@ -211,7 +229,9 @@ class _Lowering:
         self.instances.add(name, block, row)
         return row
 
-    def operands(self, row: int, owner: Instruction | DmaBlock) -> None:
+    def operands(self, row: int, owner: Owner) -> None:
+        if owner.ins or owner.outs or owner.indirections:
+            self.owners.append((row, owner))
         for group, writes in ((owner.ins, False), (owner.indirections, False), (owner.outs, True)):
             for operand in group:
                 try:

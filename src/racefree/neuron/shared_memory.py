@@ -1,0 +1,109 @@
+"""What one core touches of memory that another core can touch too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from racefree.errors import Refused
+from racefree.neuron.document import (
+    Function,
+    Instruction,
+    MemoryType,
+    Module,
+    Operand,
+    PhysicalAp,
+    RegisterAp,
+    SymbolicAp,
+)
+from racefree.neuron.footprint import Footprint, Place, footprints, places, whole
+from racefree.neuron.lowering import Lowered, Owner
+
+EXCHANGE = "GPSIMDSB2SB"
+SHARED_DRAM = "shared dram"
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """One piece of memory a row touches; `space` names it across cores. `exchange` numbers core exchanges, else -1."""
+
+    row: int
+    owner: Owner
+    space: str
+    piece: Footprint
+    write: bool
+    memset: str
+    buffer: str
+    exchange: int
+
+
+def shared_touches(
+    core: int, function: Function, lowered: Lowered, others: Sequence[tuple[int, Function]]
+) -> Iterator[Touch]:
+    """Every access of a core to DRAM that is not its own, to its on-chip memory, and to that of another core.
+
+    Raises Refused when an access to another core's memory does not say whose.
+    """
+    here = places(function.allocations)
+    exchanges = -1
+    for row, owner in lowered.owners:
+        exchange = -1
+        if isinstance(owner, Instruction) and owner.opcode == EXCHANGE:
+            exchanges += 1
+            exchange = exchanges
+        for group, write in ((owner.ins, False), (owner.indirections, False), (owner.outs, True)):
+            for operand in group:
+                for place, pieces in _pieces(operand, here):
+                    space, moved = _across(core, place, pieces, operand, others)
+                    for piece in moved:
+                        if space:
+                            yield Touch(
+                                row, owner, space, piece, write, place.allocation.name, place.location.name, exchange
+                            )
+
+
+def _pieces(operand: Operand, here: dict[str, Place]) -> Iterator[tuple[Place, tuple[Footprint, ...]]]:
+    match operand:
+        case PhysicalAp(memref=name) if name in here:
+            try:
+                yield here[name], footprints(operand, here[name])
+            except Refused:
+                return  # the core's own program carries this refusal already
+        case RegisterAp(memset=name) | SymbolicAp(memset=name):
+            for place in here.values():
+                if place.allocation.name == name and not place.location.type.on_chip:
+                    yield place, (whole(place),)
+
+
+def _across(
+    core: int, place: Place, pieces: tuple[Footprint, ...], operand: Operand, others: Sequence[tuple[int, Function]]
+) -> tuple[str, tuple[Footprint, ...]]:
+    """The name of a memory as all cores see it, empty when only this core can reach it."""
+    location, allocation = place.location, place.allocation
+    if not location.type.on_chip:
+        if location.type in (MemoryType.RNGSTATE, MemoryType.REG):
+            return "", ()
+        if allocation.kind != "Internal":
+            return f"dram:{location.name}", pieces
+        if location.shared or location.remote_target or allocation.addr_space != "Local":
+            return SHARED_DRAM, pieces
+        return "", ()
+    if not location.remote_target:
+        return f"{location.type.name} of core {core}", pieces
+    if len(others) != 1:
+        raise Refused("remote-core", f"{location.name} lies on another core, and there are several others")
+    number, function = others[0]
+    target = places(function.allocations).get(location.remote_target)
+    if target is None:
+        raise Refused("remote-core", f"{location.name} stands for {location.remote_target}, which core {number} lacks")
+    there = replace(location, addr=target.location.addr, base=target.location.base, bank=target.location.bank)
+    if not isinstance(operand, PhysicalAp):
+        return "", ()
+    return f"{location.type.name} of core {number}", footprints(operand, Place(there, allocation))
+
+
+def module_function(module: Module, name: str) -> Function:
+    for function in module.functions:
+        if function.name == name:
+            return function
+    raise Refused("missing-function", f"core {module.core} has no function {name}")

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
+import numpy.typing as npt
 
-from racefree.engines.program import I32
+from racefree.engines.program import I32, I64
 from racefree.engines.timeline import Timelines
 
 
@@ -47,12 +48,23 @@ class Order:
         """Whether step `first` must have read its inputs before step `second` starts."""
         return self._before(first, second, self.read, 2)
 
+    def completed_before_each(self, first: I64, second: I64) -> npt.NDArray[np.bool_]:
+        """`completed_before` for many pairs of steps."""
+        lines = self.timelines
+        known = self.clock[second, lines.engine[first]] >= 3 * lines.position[first].astype(np.int64) + 3
+        known |= (lines.engine[first] == lines.engine[second]) & (lines.position[first] < lines.position[second])
+        answer: npt.NDArray[np.bool_] = known
+        if len(self.done):
+            off_timeline = self.done[self.row[first], lines.engine[second]] <= lines.position[second]
+            answer = np.where(self.row[first] >= 0, off_timeline, known)
+        return answer
+
     def _before(self, first: int, second: int, table: I32, lead: int) -> bool:
         lines = self.timelines
         if self.row[first] >= 0:
             return bool(table[self.row[first], lines.engine[second]] <= lines.position[second])
-        if first == second:
-            return False
+        if lines.engine[first] == lines.engine[second]:
+            return bool(lines.position[first] < lines.position[second])
         return bool(self.clock[second, lines.engine[first]] >= 3 * int(lines.position[first]) + lead)
 
 

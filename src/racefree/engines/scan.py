@@ -13,7 +13,7 @@ from racefree.engines.order import Order
 from racefree.engines.program import I32, I64, U8, AccessFlag
 from racefree.engines.timeline import Ragged
 
-LARGEST_LIST = 50_000_000
+LARGEST_LIST = 10_000_000
 """Racing access pairs held in memory at most; beyond, only their number is known."""
 
 

@@ -1,0 +1,254 @@
+"""Checks an engine program: its races under dependency order, under semaphore order, and where the two disagree."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from racefree.engines import loops
+from racefree.engines.classify import Pairs, classify
+from racefree.engines.dependencies import dependency_order
+from racefree.engines.describe import Row, describe
+from racefree.engines.disagree import disagreements, stuck_waits
+from racefree.engines.footprints import Conflicts, conflicts
+from racefree.engines.order import Order, QueueOrder
+from racefree.engines.program import I64, EngineProgram
+from racefree.engines.records import (
+    IN_ORDER_COMPLETION,
+    ONE_AT_A_TIME,
+    Disagreement,
+    EngineRace,
+    EngineVerdict,
+    MissingEdge,
+    OrderVerdict,
+)
+from racefree.engines.repair import missing_edges
+from racefree.engines.scan import RacingAccesses, racing_accesses
+from racefree.engines.semaphores import Deadlock, SemaphoreOrder, semaphore_order
+from racefree.engines.timeline import Timelines, unroll
+from racefree.errors import Refusal, Refused
+from racefree.verdict import Status
+
+DEPENDENCIES, SEMAPHORES, BOTH = "dependencies", "semaphores", "both"
+LARGEST_REPAIR = 2_000_000
+"""Racing pairs beyond which no set of missing edges is computed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to check. `limit` is how many records of each kind to spell out; all pairs are counted.
+
+    `first_only` stops each order at its first race. `repair` computes the missing edges.
+    """
+
+    queue_order: QueueOrder = QueueOrder.IGNORED
+    first_only: bool = False
+    limit: int = 100
+    repair: bool = True
+
+
+def check(program: EngineProgram, *, order: str = BOTH, options: Options | None = None) -> EngineVerdict:
+    """The verdict on a program under "dependencies", "semaphores" or "both" (each one that the program carries).
+
+    Deterministic. Raises ValueError for another `order`.
+    """
+    if order not in (DEPENDENCIES, SEMAPHORES, BOTH):
+        raise ValueError(f"order {order!r} is none of {DEPENDENCIES!r}, {SEMAPHORES!r}, {BOTH!r}")
+    options = options or Options()
+    began = time.monotonic()
+    names, notes = _orders(program, order)
+    met = conflicts(program)
+    verdicts: list[OrderVerdict] = []
+    found: list[Disagreement] = []
+    solved: dict[str, list[_Solved]] = {}
+    for name in names:
+        verdict, solved[name], stuck = _under(program, name, met, options)
+        verdicts.append(verdict)
+        found += stuck
+    found += _disagreements(program, solved)
+    return EngineVerdict(
+        program=program.name,
+        status=_worst(verdict.status for verdict in verdicts),
+        orders=tuple(verdicts),
+        disagreements=tuple(found),
+        instructions=len(program),
+        engines=program.engines,
+        notes=tuple(notes),
+        seconds=time.monotonic() - began,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Solved:
+    """One unrolling under one order."""
+
+    order: Order
+    semaphores: SemaphoreOrder | None
+
+
+def _orders(program: EngineProgram, order: str) -> tuple[list[str], list[str]]:
+    if order != BOTH:
+        return [order], []
+    has_semaphores = len(program.waits) + len(program.updates) > 0
+    has_dependencies = len(program.dependencies) > 0
+    if has_semaphores and has_dependencies:
+        return [DEPENDENCIES, SEMAPHORES], []
+    if has_semaphores:
+        return [SEMAPHORES], ["the program lists no dependencies: checked by its semaphores only"]
+    return [DEPENDENCIES], ["the program has no semaphores: checked by its dependencies only"]
+
+
+def _under(
+    program: EngineProgram, name: str, met: Conflicts, options: Options
+) -> tuple[OrderVerdict, list[_Solved], list[Disagreement]]:
+    began = time.monotonic()
+    refusals = [partial.refusal for partial in program.refusals if partial.order in (name, BOTH)]
+    solved: list[_Solved] = []
+    stuck: list[Disagreement] = []
+    collected = _Collected(name, options)
+    try:
+        trips = loops.semaphore_trips(program) if name == SEMAPHORES else loops.dependency_trips(program)
+        for times in trips:
+            timelines = unroll(program, times)
+            step = _solve(timelines, name, options.queue_order)
+            loops.refuse_uneven_iterations(step.order, semaphores=name == SEMAPHORES)
+            solved.append(step)
+            collected.add(step, met)
+            if options.first_only and collected.races:
+                break
+    except Deadlock as deadlock:
+        refusals.append(deadlock.refusal)
+        stuck = stuck_waits(program, unroll(program, times), deadlock)
+        solved = []
+    except Refused as refused:
+        refusals.append(refused.refusal)
+        solved = []
+    verdict = collected.verdict(refusals, _qualifiers(program, options))
+    return replace(verdict, seconds=time.monotonic() - began), solved, stuck
+
+
+def _solve(timelines: Timelines, name: str, queue_order: QueueOrder) -> _Solved:
+    if name == SEMAPHORES:
+        by_semaphores = semaphore_order(timelines, queue_order=queue_order)
+        return _Solved(by_semaphores.order, by_semaphores)
+    return _Solved(dependency_order(timelines, queue_order=queue_order), None)
+
+
+def _in_order(step: _Solved, rows: I64, name: str, options: Options) -> Order | None:
+    """The same order with queues that complete in order; None when there is nothing that queues could separate."""
+    lines = step.order.timelines
+    if not len(rows) or not (lines.program.instructions.queue >= 0).any():
+        return None
+    if options.queue_order is not QueueOrder.IGNORED:
+        return step.order
+    return _solve(lines, name, QueueOrder.COMPLETION).order
+
+
+class _Collected:
+    """Races of all unrollings under one order, one record for each pair of instructions and loop distance."""
+
+    def __init__(self, name: str, options: Options) -> None:
+        self.name, self.options = name, options
+        self.races: dict[tuple[int, int, int], EngineRace] = {}
+        self.possible: dict[tuple[int, int, int], EngineRace] = {}
+        self.excused: dict[tuple[int, int, int], EngineRace] = {}
+        self.edges: list[MissingEdge] = []
+        self.race_count = self.possible_count = 0
+
+    def add(self, step: _Solved, met: Conflicts) -> None:
+        order = step.order
+        racing = racing_accesses(order, met, every_pair=not self.options.first_only)
+        pairs = self._classified(step, racing, met)
+        if self.options.first_only and racing.count and not len(pairs.certain):
+            racing = racing_accesses(order, met)
+            pairs = self._classified(step, racing, met)
+        self.race_count = max(self.race_count, len(pairs.certain))
+        self.possible_count = max(self.possible_count, len(pairs.possible))
+        self._record(order, pairs)
+        wanted = np.concatenate([pairs.certain, pairs.possible])
+        if self.options.repair and 0 < len(racing.rows) <= LARGEST_REPAIR and len(wanted):
+            self.edges = missing_edges(order, _unexcused(racing.rows, pairs, order, self.options))
+
+    def _classified(self, step: _Solved, racing: RacingAccesses, met: Conflicts) -> Pairs:
+        pairs = classify(step.order, racing, met, _in_order(step, racing.rows, self.name, self.options))
+        if self.options.queue_order is not QueueOrder.TRUSTED:
+            return pairs
+        certain = pairs.certain[~pairs.queue_order_only]
+        return replace(pairs, certain=certain, queue_order_only=np.zeros(len(certain), dtype=bool))
+
+    def _record(self, order: Order, pairs: Pairs) -> None:
+        by_queue = pairs.queue_order_only.tolist() + [False] * (len(pairs.possible) + len(pairs.excused))
+        into = [self.races] * len(pairs.certain) + [self.possible] * len(pairs.possible)
+        into += [self.excused] * len(pairs.excused)
+        rows = np.concatenate([pairs.certain, pairs.possible, pairs.excused]).tolist()
+        lines = order.timelines
+        for records, only, (a, x, b, y) in zip(into, by_queue, rows, strict=True):
+            distance = int(lines.iteration[b] - lines.iteration[a])
+            key = (int(lines.instruction[a]), int(lines.instruction[b]), distance)
+            if key not in records and len(records) < self.options.limit:
+                records[key] = describe(order, Row(a, x, b, y, only), order_name=self.name)
+
+    def verdict(self, refusals: list[Refusal], qualifiers: tuple[str, ...]) -> OrderVerdict:
+        possible = _sorted(self.possible)
+        refusals = list(refusals)
+        if possible:
+            one = possible[0]
+            reason = f"{one.first.name!r} and {one.second.name!r} race if addresses known only at run time meet"
+            refusals.append(Refusal("runtime-address", reason))
+        status = Status.RACES if self.races else Status.UNSUPPORTED if refusals else Status.OK
+        return OrderVerdict(
+            order=self.name,
+            status=status,
+            races=_sorted(self.races),
+            race_count=max(self.race_count, len(self.races)),
+            possible=possible,
+            possible_count=max(self.possible_count, len(possible)),
+            excused=_sorted(self.excused),
+            missing_edges=tuple(self.edges),
+            refusals=tuple(refusals),
+            qualifiers=qualifiers if status is Status.OK else (),
+        )
+
+
+def _unexcused(rows: I64, pairs: Pairs, order: Order, options: Options) -> I64:
+    """The racing rows to repair: all but those of pairs that are excused or trusted to a queue."""
+    kept = {(a, b) for a, _, b, _ in np.concatenate([pairs.certain, pairs.possible]).tolist()}
+    if len(pairs.excused) or options.queue_order is QueueOrder.TRUSTED or order.timelines.trips:
+        instruction, iteration = order.timelines.instruction, order.timelines.iteration
+        keys = {(int(instruction[a]), int(instruction[b]), int(iteration[b] - iteration[a])) for a, b in kept}
+        ordered = np.where((rows[:, 0] > rows[:, 2])[:, None], rows[:, [2, 3, 0, 1]], rows)
+        first, second = instruction[ordered[:, 0]], instruction[ordered[:, 2]]
+        distance = iteration[ordered[:, 2]] - iteration[ordered[:, 0]]
+        chosen = [key in keys for key in zip(first.tolist(), second.tolist(), distance.tolist(), strict=True)]
+        rows = rows[np.array(chosen, dtype=bool)]
+    return rows
+
+
+def _sorted(records: dict[tuple[int, int, int], EngineRace]) -> tuple[EngineRace, ...]:
+    return tuple(records[key] for key in sorted(records, key=lambda k: (k[2], k[0], k[1])))
+
+
+def _qualifiers(program: EngineProgram, options: Options) -> tuple[str, ...]:
+    if options.queue_order is QueueOrder.IGNORED or not (program.instructions.queue >= 0).any():
+        return ()
+    return (ONE_AT_A_TIME if options.queue_order is QueueOrder.TRUSTED else IN_ORDER_COMPLETION,)
+
+
+def _disagreements(program: EngineProgram, solved: dict[str, list[_Solved]]) -> Sequence[Disagreement]:
+    found: dict[tuple[str, str, str | None, str | None], Disagreement] = {}
+    for step in solved.get(SEMAPHORES, []):
+        if step.semaphores is not None:
+            for one in disagreements(program, step.semaphores):
+                found.setdefault((one.kind, one.instruction, one.producer, one.semaphore), one)
+    return list(found.values())
+
+
+def _worst(statuses: Iterable[Status]) -> Status:
+    seen = set(statuses)
+    for status in (Status.RACES, Status.UNSUPPORTED, Status.VACUOUS):
+        if status in seen:
+            return status
+    return Status.OK

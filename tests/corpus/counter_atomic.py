@@ -14,4 +14,4 @@ def kernel(keys, counts, BLOCK: tl.constexpr):
 
 
 def arguments():
-    return dict(keys=torch.arange(64, dtype=torch.int32) % 5, counts=torch.zeros(8, dtype=torch.int32), BLOCK=16)
+    return dict(keys=torch.arange(96, dtype=torch.int32) % 5, counts=torch.zeros(8, dtype=torch.int32), BLOCK=16)

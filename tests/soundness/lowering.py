@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -120,9 +119,9 @@ def facts_of(kernel: Any, arguments: Mapping[str, Any], grid: tuple[int, ...], *
 def read(
     kernel: Any, arguments: Mapping[str, Any], grid: tuple[int, ...], *, num_warps: int = 4
 ) -> tuple[Program, LaunchFacts]:
-    """The program and the facts of one launch. Parameters are bound by position."""
+    """The program and the facts of one launch. The reader must name the parameters as the signature does."""
     program = read_program(lower(kernel, arguments, num_warps=num_warps))
     signature, _, _ = _signature(kernel, arguments)
     names = [name for name, kind in signature.items() if kind != "constexpr"]
-    parameters = tuple(replace(p, name=n) for p, n in zip(program.parameters, names, strict=True))
-    return replace(program, parameters=parameters), facts_of(kernel, arguments, grid, num_warps=num_warps)
+    assert [p.name for p in program.parameters] == names
+    return program, facts_of(kernel, arguments, grid, num_warps=num_warps)

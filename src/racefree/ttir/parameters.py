@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from racefree.errors import Refused
-from racefree.graph.program import Int, Parameter, Ptr, Value
+from racefree.graph.program import Parameter, Ptr, Value
 from racefree.ttir.reader import I1, I32, I64, Bound, Descriptor
 from racefree.ttir.tree import Attribute, BlockArgument, Operation
 
@@ -68,18 +68,22 @@ def _owner(name: str, before: set[str]) -> tuple[str, str]:
 
 
 def _parts(bounds: Sequence[Bound], name: str) -> tuple[str, ...]:
-    """The parts of a descriptor all of whose parameters have one name, told by their types."""
+    """The parts of a descriptor whose parameters have one name, told by their types."""
     first, *rest = bounds
     kinds = [bound.element if isinstance(bound, Value) else None for bound in rest]
-    if isinstance(first, Descriptor):
-        rank = len(first.extents)
-        if kinds == [I32] * rank + [I64] * rank:
-            return ("", *_axes("shape", rank), *_axes("stride", rank))
-    elif isinstance(first.element, Ptr):
-        wide: list[Int] = [I64]
-        for rank, flags in ((rank, flags) for rank in range(1, 6) for flags in (1, 2)):
-            if kinds == wide * 2 * rank + [I1] * flags + [I32] * rank + wide * rank:
-                numbers = (*_axes("shape", rank), *_axes("stride", rank))
+    known = [len(first.extents)] if isinstance(first, Descriptor) else range(1, 6)
+    for rank in known:
+        numbers = (*_axes("shape", rank), *_axes("stride", rank))
+        plain = [I32] * rank + [I64] * rank
+        if isinstance(first, Descriptor) and kinds == plain:
+            return ("", *numbers)
+        for flags in (1, 2):
+            lowered = [I64] * 2 * rank + [I1] * flags
+            if not isinstance(first, Value) or not isinstance(first.element, Ptr):
+                continue
+            if kinds == lowered:
+                return ("", *numbers, *_SINGLES[:flags])
+            if kinds == lowered + plain:
                 return ("", *numbers, *_SINGLES[:flags], *numbers)
     raise Refused(
         "tuple-argument", f"this Triton does not tell the elements of the tuple {name} apart; use 3.8 or later"

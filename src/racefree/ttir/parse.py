@@ -277,7 +277,7 @@ class _Tree:
             self._entries(node, entries)
             return entries
         if node.type == "attribute_value" and opening == "[":
-            return tuple(self._attribute(part) for part in parts)
+            return tuple(self._attribute(part) for part in parts if part.type != "type")
         if node.type == "attribute_value" and parts:
             head = parts[0]
             return self._literal(node, head) if len(parts) <= 2 else Raw(self._text(node))

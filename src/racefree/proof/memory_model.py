@@ -21,7 +21,9 @@ class MemoryModel:
 _ROWS = {
     ("3.7", "cuda"): MemoryModel("triton 3.7 cuda", known=True),
     ("3.8", "cuda"): MemoryModel("triton 3.8 cuda", known=True),
-    ("3.9", "cuda"): MemoryModel("triton 3.9 cuda", known=True, barrier_before_release=True, barrier_after_acquire=True),
+    ("3.9", "cuda"): MemoryModel(
+        "triton 3.9 cuda", known=True, barrier_before_release=True, barrier_after_acquire=True
+    ),
 }
 
 
@@ -30,4 +32,8 @@ def memory_model(triton_version: str, target: str) -> MemoryModel:
     version = ".".join(triton_version.split(".")[:2])
     backend = target.split(":")[0]
     row = _ROWS.get((version, backend))
-    return row if row is not None else MemoryModel(f"triton {version or '?'} {backend or '?'} (nothing added)", known=False)
+    return (
+        row
+        if row is not None
+        else MemoryModel(f"triton {version or '?'} {backend or '?'} (nothing added)", known=False)
+    )

@@ -47,7 +47,9 @@ def decide(
 
     `strict_lanes` drops the rule that one thread owns a lane; `model` is the row for the launch's Triton by default.
     """
-    rung = _Rung(program, facts, strict_lanes, model or memory_model(facts.triton_version, facts.target), budget or Budget())
+    rung = _Rung(
+        program, facts, strict_lanes, model or memory_model(facts.triton_version, facts.target), budget or Budget()
+    )
     return rung.run()
 
 
@@ -131,9 +133,7 @@ class _Rung:
 
     # ---- collecting --------------------------------------------------------------------------------------------------
 
-    def _collect(
-        self, footprints: Footprints, insider: Insider, groups: list[tuple[list[Pid], Exploration]]
-    ) -> None:
+    def _collect(self, footprints: Footprints, insider: Insider, groups: list[tuple[list[Pid], Exploration]]) -> None:
         every = footprints.all
         for pids, explored in groups:
             for pairs, into in ((explored.races, self.races), (explored.doubts, self.doubts)):
@@ -184,9 +184,13 @@ class _Rung:
             return _passed(Refusal("potential-race", _doubt(witness), witness.second.access.site))
         hazard: Site | None = next((e.hazard for e in explored if e.hazard), None)
         if hazard is not None:
-            return _passed(Refusal("relaxed-order", "relaxed atomics on two locations may be seen out of order", hazard))
+            return _passed(
+                Refusal("relaxed-order", "relaxed atomics on two locations may be seen out of order", hazard)
+            )
         if any(e.over_budget for e in explored):
-            return _passed(Refusal("schedule-budget", "the programs interleave in too many ways to go through them all"))
+            return _passed(
+                Refusal("schedule-budget", "the programs interleave in too many ways to go through them all")
+            )
         if not all(e.ended for e in explored):
             return _passed(Refusal("vacuous", "no interleaving lets every program instance end"))
         return RungResult(RUNG, "proved", scope=ProofScope.THIS_PARAMS_THIS_GRID, qualifiers=qualifiers)
@@ -224,9 +228,7 @@ def _merge(groups: list[list[Pid]], explored: list[Exploration]) -> list[list[Pi
     return list(merged.values())
 
 
-def _across(
-    footprints: Footprints, groups: list[tuple[list[Pid], Exploration]]
-) -> Iterator[tuple[_Found, bool]]:
+def _across(footprints: Footprints, groups: list[tuple[list[Pid], Exploration]]) -> Iterator[tuple[_Found, bool]]:
     """Conflicts between instances of different groups: nothing ever orders those. A sweep over the bytes they span."""
     spans: list[tuple[int, int, int, Pid, Entry, bool]] = []
     for number, (pids, explored) in enumerate(groups):

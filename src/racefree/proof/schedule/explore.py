@@ -192,7 +192,7 @@ class Explorer:
             cells.append(())
         cells[cell] = self._after(cell, writes, position, step.left)
         self._store(cells, step.stores)
-        threads = (*state.threads[:member], step.thread, *state.threads[member + 1:])
+        threads = (*state.threads[:member], step.thread, *state.threads[member + 1 :])
         by = (member, pending.access.index, write.value)
         following = State(threads, tuple(cells), state, by, state.stale or position < len(writes) - 1)
         self._log(member, step.logged, threads, following)
@@ -288,7 +288,9 @@ class Explorer:
     def _blurred_cells(self) -> set[int]:
         if not self.blurred:
             return set()
-        return {c for (address, size), c in self._cell_of.items() if any(address + k in self.blurred for k in range(size))}
+        return {
+            c for (address, size), c in self._cell_of.items() if any(address + k in self.blurred for k in range(size))
+        }
 
     def _writes(self, cells: Cells | list[tuple[Write, ...]], cell: int) -> tuple[Write, ...]:
         if cell < len(cells) and cells[cell]:

@@ -67,7 +67,11 @@ class Insider:
             self._found(old, new, met.crossed, "doubt" if unsure else "race")
 
     def _same_lane_ordered(self, old: Entry, a: Footprint, b: Footprint, uses: Val) -> bool:
-        if old.read >= 0 and (old.read in uses.lane or old.read in uses.every) and a.access.shape in (b.access.shape, ()):
+        if (
+            old.read >= 0
+            and (old.read in uses.lane or old.read in uses.every)
+            and a.access.shape in (b.access.shape, ())
+        ):
             return True
         scalar = a.access.shape == () and b.access.shape == ()
         if scalar and a.writes and b.writes:

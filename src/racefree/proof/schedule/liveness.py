@@ -98,7 +98,12 @@ def _inside(statement: Statement, out: dict[tuple[int, int], tuple[int, ...]]) -
             bound = {v.index for v in (*statement.carried, statement.induction)}
             _body(statement.body, bound, statement.yields, out)
         case While():
-            _body(statement.before, {v.index for v in statement.before_args}, (statement.condition, *statement.forwarded), out)
+            _body(
+                statement.before,
+                {v.index for v in statement.before_args},
+                (statement.condition, *statement.forwarded),
+                out,
+            )
             _body(statement.after, {v.index for v in statement.after_args}, statement.after_yields, out)
         case Guard():
             _guard(statement, out)

@@ -131,7 +131,9 @@ class Machine:
             self._bind(thread, (value,), [Val(lanes, NONE, NONE, NONE, zero)])
         for op in self._identity:
             if op.results[0].index in self.relevance.values:
-                thread.env[op.results[0].index] = Val(made(op, pid, self.facts.grid, track=False), NONE, NONE, NONE, zero)
+                thread.env[op.results[0].index] = Val(
+                    made(op, pid, self.facts.grid, track=False), NONE, NONE, NONE, zero
+                )
         segment = Segment(thread)
         self._run(segment)
         return segment
@@ -592,5 +594,3 @@ def _at_least(seen: Clock, cell: int, position: int) -> Clock:
 def _later(a: Clock, b: Clock) -> Clock:
     size = max(len(a), len(b))
     return tuple(map(max, a + (0,) * (size - len(a)), b + (0,) * (size - len(b))))
-
-

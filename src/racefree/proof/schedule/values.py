@@ -108,7 +108,16 @@ def _reorders(op: Op) -> bool:
 
 
 _IN_PLACE = frozenset(
-    ("tt.splat", "tt.broadcast", "tt.expand_dims", "tt.unsplat", "tt.reshape", "tt.trans", "tt.ptr_to_int", "tt.int_to_ptr")
+    (
+        "tt.splat",
+        "tt.broadcast",
+        "tt.expand_dims",
+        "tt.unsplat",
+        "tt.reshape",
+        "tt.trans",
+        "tt.ptr_to_int",
+        "tt.int_to_ptr",
+    )
 )
 
 

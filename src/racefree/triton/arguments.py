@@ -37,7 +37,7 @@ def read_arguments(signature: Mapping[str, Any], values: Sequence[Any], book: St
                 constants[path] = plain_constant(part)
             else:
                 flat[path] = part
-    real = [(path, *_torch_tensor(value)) for path, value in flat.items() if _torch_tensor(value) is not None]  # type: ignore[misc]
+    real = [(path, *found) for path, value in flat.items() if (found := _torch_tensor(value)) is not None]
     wanted: dict[int, bool] = {}
     for _, tensor, dtype in real:
         key = _storage_of(tensor)._cdata
@@ -67,9 +67,7 @@ def _leaves(path: str, kind: Any, value: Any) -> Iterator[tuple[str, Any, Any]]:
         yield from _leaves(f"{path}.{index}", part_kind, part)
 
 
-def _requests(
-    real: list[tuple[str, Any, Any]], wanted: Mapping[int, bool]
-) -> Iterator[tuple[Any, bool, str | None]]:
+def _requests(real: list[tuple[str, Any, Any]], wanted: Mapping[int, bool]) -> Iterator[tuple[Any, bool, str | None]]:
     for _, tensor, dtype in real:
         storage = _storage_of(tensor)
         unwanted = None if wanted[storage._cdata] else f"float dtype {dtype_name(dtype)}"
@@ -108,8 +106,10 @@ def _argument(
         base = _argument(path, value.base, book, storages, by_address)
         if not isinstance(base, Tensor):
             raise Refused("unknown-argument", f"the base of descriptor {path} is no tensor")
-        ints = [tuple(int(x) for x in part) for part in (value.shape, value.strides, value.block_shape)]
-        return Descriptor(base, *ints, padding=str(getattr(value, "padding", "zero")))
+        shape, strides, block = (
+            tuple(int(x) for x in part) for part in (value.shape, value.strides, value.block_shape)
+        )
+        return Descriptor(base, shape, strides, block, str(getattr(value, "padding", "zero")))
     found = _torch_tensor(value)
     if found is not None:
         return _tensor(*found, book, storages)
@@ -132,7 +132,9 @@ def _duck(path: str, value: Any, by_address: Mapping[int, Storage]) -> Tensor:
     shape, strides = _sizes(value, "shape"), _sizes(value, "stride") or _sizes(value, "strides")
     size = element_bytes(dtype)
     if shape is None:
-        raise Refused("unknown-extent", f"argument {path} ({type(value).__name__}) has no shape, so its memory cannot be told")
+        raise Refused(
+            "unknown-extent", f"argument {path} ({type(value).__name__}) has no shape, so its memory cannot be told"
+        )
     if strides is None or len(strides) != len(shape):
         strides = _row_major(shape)
     for storage in by_address.values():
@@ -198,9 +200,10 @@ def _holds_integers(dtype: Any) -> bool:
 
 
 _TRITON_NAMES = {
-    "fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "int1": "bool", "i1": "bool", "u1": "bool",
+    "fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64",
     "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2", "fp8e4b8": "float8_e4m3fnuz", "fp8e5b16": "float8_e5m2fnuz",
-    "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
+    "int1": "bool", "i1": "bool", "u1": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
+    "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
 }  # fmt: skip
 
 DTYPE_BYTES = {

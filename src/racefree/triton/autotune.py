@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from racefree.triton.arguments import plain_constant
+from racefree.triton.hostcompile import jit_function
 
 if TYPE_CHECKING:
-    from racefree.triton.capture import Capture
+    from racefree.triton.collector import Capture, Group
 
 
 def run_every_config(capture: Capture, tuner: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -18,9 +19,7 @@ def run_every_config(capture: Capture, tuner: Any, args: Sequence[Any], kwargs: 
     The tuner's own pre and post hooks only run where Triton would benchmark: for a key seen for the first time and more
     than one config. Returns the stand-in kernel of the first config that compiled.
     """
-    from racefree.triton.capture import _jit_function
-
-    with capture.group(_jit_function(tuner), tuned=True) as group:
+    with capture.group(jit_function(tuner), tuned=True) as group:
         tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
         configs = tuner.prune_configs(kwargs) if len(tuner.configs) > 1 else tuner.configs
         benchmarked = len(configs) > 1 and capture.first_tuning(tuner, _tuning_key(tuner, kwargs))
@@ -34,7 +33,7 @@ def run_every_config(capture: Capture, tuner: Any, args: Sequence[Any], kwargs: 
 
 
 def _run_config(
-    group: Any, tuner: Any, config: Any, args: Sequence[Any], kwargs: dict[str, Any], benchmarked: bool
+    group: Group, tuner: Any, config: Any, args: Sequence[Any], kwargs: dict[str, Any], benchmarked: bool
 ) -> Any:
     conflicts = kwargs.keys() & config.kwargs.keys()
     if conflicts:
@@ -53,7 +52,7 @@ def _run_config(
 
 
 @contextmanager
-def tuning_with(group: Any, config: Any) -> Iterator[None]:
+def tuning_with(group: Group, config: Any) -> Iterator[None]:
     """Launches inside are made with an autotuner's config."""
     before = group.tuning
     group.tuning = config_data(config)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -22,17 +19,13 @@ def install(patches: Patches, launched: Callable[[], bool]) -> None:
 
 
 def _pass_after_launch(patches: Patches, module: Any, name: str, passed: Any, launched: Callable[[], bool]) -> None:
-    real = getattr(module, name, None)
-    if real is None:
+    if not hasattr(module, name):
         return
-    real = inspect.unwrap(real)
 
-    @functools.wraps(real)
-    def check(*args: Any, **kwargs: Any) -> Any:
-        return passed if launched() else real(*args, **kwargs)
+    def replace(real: Any) -> Callable[..., Any]:
+        def check(*args: Any, **kwargs: Any) -> Any:
+            return passed if launched() else real(*args, **kwargs)
 
-    patches.set(module, name, check)
-    for public in ("numpy.testing",):
-        holder = sys.modules.get(public)
-        if holder is not None and vars(holder).get(name) is real:
-            patches.set(holder, name, check)
+        return check
+
+    patches.wrap(module, name, replace)

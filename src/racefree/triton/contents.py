@@ -15,6 +15,7 @@ from racefree.graph.launch import Storage
 DEFAULT_CAP_BYTES = 256 << 20
 _META_BASE = 1 << 56
 _META_ALIGN = 1 << 12
+_PRUNE_AT = 4096
 
 
 @dataclass(slots=True)
@@ -36,6 +37,7 @@ class StorageBook:
         self._copies: dict[int, _Copy] = {}
         self._meta: dict[int, tuple[Any, int]] = {}
         self._next_meta = _META_BASE
+        self._prune_at = _PRUNE_AT
 
     @property
     def has_stale(self) -> bool:
@@ -74,10 +76,10 @@ class StorageBook:
     def snapshots(self, storages: Iterable[tuple[Any, bool, str | None]]) -> dict[int, Storage]:
         """One `Storage` per torch storage of a launch, by the storage's identity (`_cdata`).
 
-        Each item is (storage, on the meta device, why its contents are not wanted). Copies are shared between launches while the
-        bytes are the same; those of one launch stay under the cap together.
+        Each item is (storage, on the meta device, why its contents are not wanted). Copies are shared between launches
+        while the bytes are the same; those of one launch stay under the cap together.
         """
-        self._forget_expired()
+        self._prune()
         left = self._cap_bytes
         taken: dict[int, Storage] = {}
         for storage, meta, unwanted in storages:
@@ -86,7 +88,9 @@ class StorageBook:
             address, nbytes = self.address_of(storage, meta=meta), int(storage.nbytes())
             why = "a meta tensor has no contents" if meta else unwanted or self.why_stale(storage)
             if why is None and nbytes > left:
-                why = f"its {nbytes} bytes do not fit in what is left ({left} bytes) of the snapshot cap of {self._cap_bytes} bytes"
+                why = (
+                    f"its {nbytes} bytes do not fit under the snapshot cap ({left} of {self._cap_bytes} bytes are left)"
+                )
             if why is not None:
                 taken[storage._cdata] = Storage(address, nbytes, None, why)
                 continue
@@ -105,12 +109,13 @@ class StorageBook:
         self._copies[storage._cdata] = _Copy(_weak(storage), data)
         return data
 
-    def _forget_expired(self) -> None:
-        for table in (self._stale, self._meta):
-            for key in [k for k, v in table.items() if v[0].expired()]:
-                del table[key]
-        for key in [k for k, c in self._copies.items() if c.weak.expired()]:
-            del self._copies[key]
+    def _prune(self) -> None:
+        """Drops what is known of freed storages, now and then, and the oldest copies beyond the cap."""
+        if len(self._stale) + len(self._meta) > self._prune_at:
+            self._stale = {k: v for k, v in self._stale.items() if not v[0].expired()}
+            self._meta = {k: v for k, v in self._meta.items() if not v[0].expired()}
+            self._prune_at = max(_PRUNE_AT, 2 * (len(self._stale) + len(self._meta)))
+        self._copies = {k: c for k, c in self._copies.items() if not c.weak.expired()}
         while sum(c.data.nbytes for c in self._copies.values()) > self._cap_bytes:
             del self._copies[next(iter(self._copies))]
 

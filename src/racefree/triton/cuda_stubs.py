@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -19,17 +17,17 @@ def install(patches: Patches, target: Target) -> None:
     """Replaces what a CPU build of torch cannot answer; undone with `patches`."""
     import torch
 
-    patches.set_all(torch.cuda, _cuda(target).items())
-    patches.set_all(torch.accelerator, _accelerator().items())
-    raw = {"_cuda_getCurrentRawStream": lambda device=0: 0, "_cuda_getDeviceCount": lambda: 1, "_cuda_getDevice": lambda: 0}
-    patches.set_all(torch._C, raw.items())
+    patches.set_all(torch.cuda, _cuda(target))
+    patches.set_all(torch.accelerator, _accelerator())
+    raw = {"_cuda_getCurrentRawStream": 0, "_cuda_getDeviceCount": 1, "_cuda_getDevice": 0}
+    patches.set_all(torch._C, {name: _constant(value) for name, value in raw.items()})
     if target.backend == "cuda":
         patches.set(torch.version, "cuda", torch.version.cuda or "13.0")
     else:
         patches.set(torch.version, "hip", torch.version.hip or "7.0")
     patches.set(torch, "Generator", _generator(torch.Generator))
     patches.set(torch, "compile", _eager)
-    _redirect_autocast(patches, torch)
+    _redirect_autocast(patches)
     _stub_benchmarks(patches)
 
 
@@ -100,7 +98,7 @@ def _cuda(target: Target) -> dict[str, Any]:
         **{name: _constant(None) for name in nothing.split()},
         **{name: _constant(0) for name in zero.split()},
         **{name: _constant(True) for name in yes.split()},
-        **{name: DeviceContext for name in contexts.split()},
+        **dict.fromkeys(contexts.split(), DeviceContext),
         "device_count": _constant(1),
         "current_stream": lambda device=None: DeviceContext(),
         "default_stream": lambda device=None: DeviceContext(),
@@ -112,7 +110,11 @@ def _cuda(target: Target) -> dict[str, Any]:
         "get_arch_list": _constant([f"sm_{target.arch}" if target.backend == "cuda" else str(target.arch)]),
         "can_device_access_peer": _constant(False),
         "nvtx": SimpleNamespace(
-            range=DeviceContext, range_push=_constant(0), range_pop=_constant(0), mark=_constant(None), annotate=DeviceContext
+            range=DeviceContext,
+            range_push=_constant(0),
+            range_pop=_constant(0),
+            mark=_constant(None),
+            annotate=DeviceContext,
         ),
     }
 
@@ -147,21 +149,27 @@ def _eager(model: Any = None, **_: Any) -> Any:
     return (lambda function: function) if model is None else model
 
 
-def _redirect_autocast(patches: Patches, torch: Any) -> None:
-    real = inspect.unwrap(torch.amp.autocast_mode.autocast.__init__)
+def _redirect_autocast(patches: Patches) -> None:
+    from torch.amp.autocast_mode import autocast
 
-    @functools.wraps(real)
-    def init(self: Any, device_type: str = "cuda", *args: Any, **kwargs: Any) -> None:
-        real(self, "cpu" if device_type == "cuda" else device_type, *args, **kwargs)
+    def replace(real: Any) -> Callable[..., None]:
+        def init(self: Any, device_type: str = "cuda", *args: Any, **kwargs: Any) -> None:
+            real(self, "cpu" if device_type == "cuda" else device_type, *args, **kwargs)
 
-    patches.set(torch.amp.autocast_mode.autocast, "__init__", init)
+        return init
+
+    patches.wrap(autocast, "__init__", replace)
 
 
 def _stub_benchmarks(patches: Patches) -> None:
     import triton.testing as testing
 
     def do_bench(
-        fn: Callable[[], object], *_: Any, quantiles: Sequence[float] | None = None, return_mode: str = "mean", **__: Any
+        fn: Callable[[], object],
+        *_: Any,
+        quantiles: Sequence[float] | None = None,
+        return_mode: str = "mean",
+        **__: Any,
     ) -> Any:
         times = bench_once(fn, quantiles or [0.5])
         return times if quantiles or return_mode == "all" else times[0]

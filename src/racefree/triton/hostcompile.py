@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,21 +23,58 @@ class Compiled:
     options: Any
     failure: Refusal | None = None
     any_target: bool = False
-    error: Exception | None = None
 
 
-def host_compile(source: Any, target: Target, options: dict[str, Any]) -> Compiled:
-    """Lowers a Triton source object (`ASTSource`) to TTIR for a target, without the backend's later stages."""
-    parsed: Any = None
-    try:
-        parsed = _backend(target).parse_options(dict(options, **source.parse_options()))
-        return Compiled(_lower(source, target, parsed), parsed)
-    except Refused as refused:
-        return Compiled(None, parsed, refused.refusal)
-    except RacefreeError:
-        raise
-    except Exception as error:
-        return _failed(source, target, options, parsed, error)
+class HostCompiler:
+    """Lowers Triton sources to TTIR for a target, without the backend's later stages.
+
+    Autotune configs mostly differ in options that TTIR does not depend on. Which ones it does depend on is not assumed:
+    reads of them are watched, and a module is shared only between configs that agree on all options that were read.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._made: dict[str, list[tuple[dict[str, Any], GenericModule]]] = {}
+        self._lock = threading.Lock()
+
+    def compile(self, source: Any, options: dict[str, Any]) -> Compiled:
+        """The TTIR of a source (`ASTSource`), or the failure as data. Raises only what is an error of the whole run."""
+        parsed: Any = None
+        try:
+            parsed = _backend(self._target).parse_options(dict(options, **source.parse_options()))
+            with self._lock:  # front end and passes of one process share state in the bindings
+                return Compiled(self._shared(source, parsed), parsed)
+        except Refused as refused:
+            return Compiled(None, parsed, refused.refusal)
+        except RacefreeError:
+            raise
+        except Exception as error:
+            return _failed(source, self._target, options, parsed, error)
+
+    def _shared(self, source: Any, options: Any) -> GenericModule:
+        made = self._made.setdefault(source.hash(), [])
+        for read, module in made:
+            if all(getattr(options, name, None) == value for name, value in read.items()):
+                return module
+        watched = WatchedOptions(options)
+        module = _lower(source, self._target, watched)
+        made.append((watched.read, module))
+        return module
+
+
+class WatchedOptions:
+    """Backend options that note which of them were read, and with what value. Reading `__dict__` reads all of them."""
+
+    __slots__ = ("_options", "read")
+
+    def __init__(self, options: Any) -> None:
+        self._options = options
+        self.read: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._options, name)
+        self.read[name] = dict(value) if name == "__dict__" else value
+        return value
 
 
 def definition_site(function: Any) -> Site:
@@ -49,6 +87,17 @@ def definition_site(function: Any) -> Site:
             line += offset
             break
     return Site(code.co_filename, line, 0, python_function.__name__)
+
+
+def jit_function(kernel: Any) -> Any:
+    """The JIT function under autotuners and heuristics, None when there is none."""
+    from triton.runtime.jit import JITFunction
+
+    while not isinstance(kernel, JITFunction):
+        kernel = getattr(kernel, "fn", None)
+        if kernel is None:
+            return None
+    return kernel
 
 
 def _backend(target: Target) -> Any:
@@ -64,7 +113,9 @@ def _lower(source: Any, target: Target, options: Any) -> GenericModule:
     stages: dict[str, Any] = {}
     backend.add_stages(stages, options, source.language)
     if source.ext != "ttir" or "ttir" not in stages:
-        raise Refused("no-ttir", f"kernels that compile from {source.ext} (Gluon) have no TTIR", definition_site(source.fn))
+        raise Refused(
+            "no-ttir", f"kernels that compile from {source.ext} (Gluon) have no TTIR", definition_site(source.fn)
+        )
     context = ir.context()
     ir.load_dialects(context)
     backend.load_dialects(context)
@@ -79,13 +130,14 @@ def _failed(source: Any, target: Target, options: dict[str, Any], parsed: Any, e
     said = _one_line(error)
     if _is_environment(error):
         reason = f"the host compile could not run: {said}"
-        return Compiled(None, parsed, Refusal("host-compile-unavailable", reason, site), error=error)
+        return Compiled(None, parsed, Refusal("host-compile-unavailable", reason, site))
     other = _target_that_compiles(source, target, options)
     if other is None:
         reason = f"the kernel does not compile for {target} or any other target: {said}"
-        return Compiled(None, parsed, Refusal("compile-failed", reason, site), any_target=True, error=error)
-    reason = f"the kernel does not compile for {target}: {said}; it does for {other}: try --target {other} or {VARIABLE}={other}"
-    return Compiled(None, parsed, Refusal("compile-failed", reason, site), error=error)
+        return Compiled(None, parsed, Refusal("compile-failed", reason, site), any_target=True)
+    hint = f"it does for {other}: try --target {other} or {VARIABLE}={other}"
+    reason = f"the kernel does not compile for {target}: {said}; {hint}"
+    return Compiled(None, parsed, Refusal("compile-failed", reason, site))
 
 
 def _is_environment(error: Exception) -> bool:
@@ -96,7 +148,7 @@ def _is_environment(error: Exception) -> bool:
 
 
 def _target_that_compiles(source: Any, target: Target, options: dict[str, Any]) -> Target | None:
-    # Options are those of the failing target's backend: what another backend does not know or derives from the architecture goes.
+    # The options are those of the failing target's backend: only what every backend knows is passed on.
     general = {k: v for k, v in options.items() if k in ("num_warps", "num_stages", "num_ctas", "debug")}
     for name in ALTERNATIVES:
         other = parse_target(name)

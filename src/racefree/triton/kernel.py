@@ -31,11 +31,9 @@ class HostKernel:
         self.name: str = source.name
         self.hash = f"{id(self):x}"
         self.asm = {} if compiled.module is None else {"ttir": compiled.module.text}
-        options = compiled.options
-        self.metadata = SimpleNamespace(
-            **(dict(options.__dict__) if options is not None else {}),
-            **{"name": self.name, "shared": 1024, "target": gpu_target(target), "hash": self.hash, "tmem_size": 0},
-        )
+        known = {"name": self.name, "shared": 1024, "target": gpu_target(target), "hash": self.hash, "tmem_size": 0}
+        options = {} if compiled.options is None else dict(compiled.options.__dict__)
+        self.metadata = SimpleNamespace(**(options | known))
 
     def _init_handles(self) -> None:
         return None

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
 from racefree.access import Site
 
 _ABSENT = object()
+_WRAPS = "_racefree_wraps"
 
 
 class Patches(ExitStack):
@@ -22,12 +24,18 @@ class Patches(ExitStack):
         setattr(owner, name, value)
         self.callback(_restore, owner, name, old)
 
-    def set_all(self, owner: Any, values: Iterable[tuple[str, Any]]) -> None:
-        for name, value in values:
+    def set_all(self, owner: Any, values: Mapping[str, Any]) -> None:
+        """Replaces several attributes of one owner."""
+        for name, value in values.items():
             self.set(owner, name, value)
 
-    def enter(self, context: Any) -> Any:
-        return self.enter_context(context)
+    def wrap(self, owner: Any, name: str, replace: Callable[[Any], Any]) -> None:
+        """Replaces the function `owner.name` by `replace(real)`, looking through a wrapper that an outer capture put there."""
+        real = getattr(owner, name)
+        real = getattr(real, _WRAPS, real)
+        wrapper = functools.wraps(real)(replace(real))
+        setattr(wrapper, _WRAPS, real)
+        self.set(owner, name, wrapper)
 
 
 def _restore(owner: Any, name: str, old: Any) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +13,12 @@ from racefree.triton.placement import Placement
 from racefree.triton.torchmode import device_mode_class
 
 if TYPE_CHECKING:
-    from racefree.triton.capture import Capture
+    from racefree.triton.collector import Capture
 
 
 @contextmanager
 def redirecting(capture: Capture) -> Iterator[None]:
     """Redirects torch's CUDA device to the CPU in this thread, in threads started inside, and in autograd's backward."""
-    import torch
-
     placement = Placement(capture.book, lambda: capture.launches > 0)
     mode_class = device_mode_class()
 
@@ -32,55 +28,63 @@ def redirecting(capture: Capture) -> Iterator[None]:
     with Patches() as patches:
         cuda_stubs.install(patches, capture.target)
         checks.install(patches, lambda: capture.launches > 0)
-        _follow_backward(patches, torch, new_mode, mode_class)
+        _follow_backward(patches, new_mode, mode_class)
         _follow_threads(patches, new_mode)
-        _keep_default_device(patches, torch, placement)
-        patches.enter(new_mode())
+        _keep_default_device(patches, placement)
+        patches.enter_context(new_mode())
         yield
 
 
-def _follow_backward(patches: Patches, torch: Any, new_mode: Any, mode_class: Any) -> None:
+def _follow_backward(patches: Patches, new_mode: Any, mode_class: Any) -> None:
     """Torch switches a mode off while a function it handles runs, `Tensor.backward` too: user code in there gets it back."""
     from torch.autograd.function import BackwardCFunction
     from torch.overrides import _get_current_function_mode_stack
 
-    real = inspect.unwrap(BackwardCFunction.apply)
+    def replace(real: Any) -> Callable[..., Any]:
+        def apply(self: Any, *args: Any) -> Any:
+            if any(isinstance(mode, mode_class) for mode in _get_current_function_mode_stack()):
+                return real(self, *args)
+            with new_mode():
+                return real(self, *args)
 
-    @functools.wraps(real)
-    def apply(self: Any, *args: Any) -> Any:
-        if any(isinstance(mode, mode_class) for mode in _get_current_function_mode_stack()):
-            return real(self, *args)
-        with new_mode():
-            return real(self, *args)
+        return apply
 
-    patches.set(BackwardCFunction, "apply", apply)
+    patches.wrap(BackwardCFunction, "apply", replace)
 
 
 def _follow_threads(patches: Patches, new_mode: Any) -> None:
-    real = inspect.unwrap(threading.Thread.start)
+    def replace(real: Any) -> Callable[[threading.Thread], None]:
+        def start(self: threading.Thread) -> None:
+            body = self.run
 
-    @functools.wraps(real)
-    def start(self: threading.Thread) -> None:
-        body = self.run
+            def run() -> None:
+                with new_mode():
+                    body()
 
-        def run() -> None:
-            with new_mode():
-                body()
+            self.run = run  # type: ignore[method-assign]
+            real(self)
 
-        self.run = run  # type: ignore[method-assign]
-        real(self)
+        return start
 
-    patches.set(threading.Thread, "start", start)
+    patches.wrap(threading.Thread, "start", replace)
 
 
-def _keep_default_device(patches: Patches, torch: Any, placement: Placement) -> None:
+def _keep_default_device(patches: Patches, placement: Placement) -> None:
     """`torch.set_default_device("cuda")` would put torch's own mode below ours, where nothing redirects it any more."""
-    real = inspect.unwrap(torch.set_default_device)
+    import torch
 
-    @functools.wraps(real)
-    def set_default_device(device: Any) -> None:
-        placement.default_is_device = device is not None and torch.device(device).type == "cuda"
-        real(None if placement.default_is_device else device)
+    before = torch.get_default_device()
 
-    patches.set(torch, "set_default_device", set_default_device)
-    patches.callback(real, None if torch.get_default_device().type == "cpu" else torch.get_default_device())
+    def replace(real: Any) -> Callable[[Any], None]:
+        def set_default_device(device: Any) -> None:
+            placement.default_is_device = device is not None and torch.device(device).type == "cuda"
+            real(None if placement.default_is_device else device)
+
+        return set_default_device
+
+    def put_back() -> None:
+        if torch.get_default_device() != before:
+            torch.set_default_device(before)
+
+    patches.callback(put_back)
+    patches.wrap(torch, "set_default_device", replace)

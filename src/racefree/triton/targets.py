@@ -18,7 +18,9 @@ _CUDA = re.compile(r"(?:cuda:)?(?:sm_?)?(\d{2,3})[a-z]?")
 _HIP = re.compile(r"(?:hip:)?(gfx[0-9a-f]{3,4})")
 
 # Multiprocessors and shared memory per block of a usual card of the architecture; scripts size persistent grids by them.
-_CUDA_CARDS = {80: (108, 166912), 86: (84, 101376), 89: (142, 101376), 90: (132, 232448), 100: (148, 232448), 120: (188, 101376)}
+_CUDA_CARDS = {
+    80: (108, 166912), 86: (84, 101376), 89: (142, 101376), 90: (132, 232448), 100: (148, 232448), 120: (188, 101376),
+}  # fmt: skip
 _HIP_CARDS = {"gfx90a": (104, 65536), "gfx942": (304, 65536), "gfx950": (256, 163840)}
 
 

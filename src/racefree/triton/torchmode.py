@@ -10,23 +10,46 @@ from racefree.triton.placement import Placement, storage_or_none, tensors_in
 
 Handler = Callable[[Placement, Any, tuple[Any, ...], dict[str, Any]], Any]
 
+# Functions by what their results have to do with the contents of their tensor arguments.
 _VALUE_FREE = frozenset(
-    "zeros_like ones_like full_like rand_like randn_like randint_like new_zeros new_ones new_full new_tensor".split()
+    (
+        "zeros_like",
+        "ones_like",
+        "full_like",
+        "rand_like",
+        "randn_like",
+        "randint_like",
+        "new_zeros",
+        "new_ones",
+        "new_full",
+    )
 )
-_OVERWRITES = frozenset("zero_ fill_ normal_ uniform_ random_ exponential_ log_normal_ cauchy_ geometric_ bernoulli_".split())
-_UNINITIALISED = frozenset("empty empty_like empty_strided empty_permuted new_empty new_empty_strided".split())
+_OVERWRITES = frozenset(
+    (
+        "zero_",
+        "fill_",
+        "copy_",
+        "normal_",
+        "uniform_",
+        "random_",
+        "exponential_",
+        "log_normal_",
+        "cauchy_",
+        "geometric_",
+    )
+)
+_UNINITIALISED = frozenset(("empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided"))
 
 
 @functools.cache
 def device_mode_class() -> type[Any]:
     """The mode's class (torch is imported on first use)."""
-    import torch
     from torch.overrides import TorchFunctionMode
 
     handlers = _handlers()
     constructors = _constructors()
 
-    class HostDeviceMode(TorchFunctionMode):
+    class HostDeviceMode(TorchFunctionMode):  # type: ignore[misc]
         def __init__(self, placement: Placement) -> None:
             super().__init__()
             self.placement = placement
@@ -48,7 +71,6 @@ def device_mode_class() -> type[Any]:
                 on_device = True
             return _call(self.placement, func, name, args, keywords, on_device)
 
-    del torch
     return HostDeviceMode
 
 
@@ -57,7 +79,7 @@ def is_device(value: Any) -> bool:
     import torch
 
     if isinstance(value, torch.device):
-        return value.type == "cuda"
+        return bool(value.type == "cuda")
     if isinstance(value, str):
         return value.partition(":")[0] == "cuda"
     return isinstance(value, int) and not isinstance(value, bool)
@@ -90,8 +112,6 @@ def _call(
             placement.fresh(tensor)
     elif name in _OVERWRITES and placement.why_stale(inputs[1:]) is None:
         placement.overwritten(args[0])
-    elif name == "copy_" and len(inputs) > 1 and placement.why_stale(inputs[1:]) is None:
-        placement.overwritten(args[0])
     elif why is not None and name not in _VALUE_FREE:
         changed = [t for t, before in zip(inputs, versions, strict=True) if before is None or _version(t) != before]
         placement.mark_stale([t for t in (*outputs, *changed) if not _shares_clean(placement, t, inputs, changed)], why)
@@ -100,12 +120,15 @@ def _call(
 
 def _shares_clean(placement: Placement, tensor: Any, inputs: list[Any], changed: list[Any]) -> bool:
     """True for a result that is a view of an unchanged clean input: other, stale inputs did not flow into it."""
-    if any(tensor is t for t in changed):
-        return False
     storage = storage_or_none(tensor)
-    shared = [t for t in inputs if storage is not None and (s := storage_or_none(t)) is not None and s._cdata == storage._cdata]
-    touched = {s._cdata for t in changed if (s := storage_or_none(t)) is not None}
-    return bool(shared) and storage._cdata not in touched
+    if storage is None or placement.book.why_stale(storage) is not None:
+        return False
+    return storage._cdata in _storages(inputs) and storage._cdata not in _storages(changed)
+
+
+def _storages(tensors: list[Any]) -> set[int]:
+    found = (storage_or_none(t) for t in tensors)
+    return {s._cdata for s in found if s is not None}
 
 
 def _version(tensor: Any) -> int | None:
@@ -127,7 +150,7 @@ def _handlers() -> dict[Any, Handler]:
         tensor.is_cuda.__get__: lambda p, f, a, k: a[0].device.type in ("cpu", "cuda"),
         tensor.is_cpu.__get__: lambda p, f, a, k: False,
         tensor.get_device: lambda p, f, a, k: 0,
-        tensor.grad.__get__: _gradient,  # type: ignore[attr-defined]
+        tensor.grad.__get__: _gradient,
         tensor.cuda: lambda p, f, a, k: _to_device(p, a[0]),
         tensor.cpu: lambda p, f, a, k: _to_host(p, a[0]),
         tensor.to: _to,

@@ -1,0 +1,224 @@
+"""Puts taken launches together config by config, and hands each over at the moment it is made."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from racefree.access import Site
+from racefree.errors import Refusal, Refused
+from racefree.graph.launch import LaunchFacts
+from racefree.triton.arguments import BoundArguments, read_arguments
+from racefree.triton.contents import StorageBook
+from racefree.triton.hostcompile import HostCompiler, definition_site
+from racefree.triton.kernel import HostKernel
+from racefree.triton.launches import CapturedConfig, CapturedLaunch
+from racefree.triton.patches import first_outside_frame
+from racefree.triton.targets import Target
+
+OnLaunch = Callable[[CapturedLaunch], None]
+
+
+class Group:
+    """The configs of one launch while it is being made."""
+
+    def __init__(self, function: Any, launch_site: Site, *, tuned: bool) -> None:
+        self.function = function
+        self.launch_site = launch_site
+        self.tuned = tuned
+        self.tuning: dict[str, Any] = {}
+        self.configs: list[CapturedConfig] = []
+        self.skippable: list[str] = []
+        self.notes: list[str] = []
+        self.torch_storages: dict[int, Any] = {}
+        self.seen: list[tuple[str, int, tuple[int, int, int], dict[str, Any]]] = []
+
+    def repeats(self, kernel: HostKernel, grid: tuple[int, int, int]) -> bool:
+        """True for a config that equals an earlier one of this launch (only its stages differ, or it won and runs again)."""
+        module, options = kernel.compiled.module, kernel.compiled.options
+        if module is None or not self.tuned:
+            return False
+        for text, warps, where, tuning in self.seen:
+            same = (text, warps, where) == (module.text, options.num_warps, grid)
+            if same and (not self.tuning or tuning == self.tuning):
+                return True
+        self.seen.append((module.text, options.num_warps, grid, self.tuning))
+        return False
+
+
+class Capture:
+    """A capture in progress: what `capturing` yields."""
+
+    def __init__(self, on_launch: OnLaunch, target: Target, cap_bytes: int) -> None:
+        self.target = target
+        self.book = StorageBook(cap_bytes)
+        self._compiler = HostCompiler(target)
+        self.launches = 0
+        self._on_launch = on_launch
+        self._local = threading.local()
+        self._delivery = threading.RLock()
+        self._told: set[int] | None = None
+        self._storages: dict[int, Any] = {}
+        self._caches: dict[int, tuple[Any, dict[str, Any]]] = {}
+        self._tuned: dict[int, tuple[Any, list[Any]]] = {}
+
+    def mark_written(self, addresses: Iterable[int]) -> None:
+        """Says which storages (by start address) the launch being delivered may write: their contents are stale from now on.
+
+        Called from `on_launch`. A launch about which nothing is said is taken to write every storage it was given.
+        """
+        self._told = set(self._told or ()) | set(addresses)
+
+    # ---- launches ----------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def group(self, function: Any, *, tuned: bool = False) -> Iterator[Group]:
+        """Collects the configs of one launch of `function` and hands them over at the end; an inner use joins the outer."""
+        stack: list[Group] = self._stack()
+        if stack and stack[-1].function is function:
+            yield stack[-1]
+            return
+        group = Group(function, first_outside_frame(), tuned=tuned)
+        stack.append(group)
+        try:
+            yield group
+        except BaseException as error:
+            stack.pop()
+            if isinstance(error, Exception):
+                self._deliver(group)
+            raise
+        stack.pop()
+        self._deliver(group)
+
+    def record(self, kernel: HostKernel, grid: tuple[int, int, int], values: Sequence[Any]) -> None:
+        """One config of a launch, with its grid and bound arguments."""
+        with self.group(kernel.src.fn) as group:
+            if group.repeats(kernel, grid):
+                return
+            config = self._config(kernel, grid, values, group)
+            if kernel.compiled.any_target and config.failure is not None and group.tuned:
+                group.skippable.append(config.failure.reason)
+            else:
+                group.configs.append(config)
+
+    def record_uncompiled(self, function: Any, why: str) -> None:
+        """A launch of something that Triton does not compile."""
+        with self.group(function) as group:
+            refusal = Refusal("no-compiled-kernel", why, group.launch_site)
+            group.configs.append(CapturedConfig(None, None, {}, refusal))
+
+    def _config(
+        self, kernel: HostKernel, grid: tuple[int, int, int], values: Sequence[Any], group: Group
+    ) -> CapturedConfig:
+        compiled, tuning = kernel.compiled, dict(group.tuning)
+        if compiled.failure is not None:
+            return CapturedConfig(None, None, tuning, compiled.failure)
+        try:
+            with _plain_torch(), self._delivery:
+                bound = read_arguments(kernel.src.signature, values, self.book)
+        except Refused as refused:
+            return CapturedConfig(None, compiled.module, tuning, refused.refusal)
+        group.torch_storages.update(bound.torch_storages)
+        return CapturedConfig(_facts(kernel, grid, bound, tuning), compiled.module, tuning)
+
+    def _deliver(self, group: Group) -> None:
+        if not group.configs and group.skippable:
+            refusal = Refusal("compile-failed", group.skippable[0], definition_site(group.function))
+            group.configs.append(CapturedConfig(None, None, {}, refusal))
+        else:
+            group.notes.extend(
+                f"a config was left out, Triton would skip it: {why}" for why in sorted(set(group.skippable))
+            )
+        if not group.configs:
+            return
+        name = str(getattr(group.function, "__name__", group.function))
+        site = _site_or(group.function, group.launch_site)
+        launch = CapturedLaunch(name, site, group.launch_site, tuple(group.configs), tuple(group.notes))
+        with _plain_torch(), self._delivery:
+            self._told = None
+            self.launches += 1
+            try:
+                self._on_launch(launch)
+            finally:
+                self._mark_stale(group, name)
+
+    def _mark_stale(self, group: Group, name: str) -> None:
+        why = f"an earlier launch of {name}, which did not run, writes it"
+        told = self._told
+        for address, storage in group.torch_storages.items():
+            if told is None or address in told:
+                self.book.mark_stale(storage, why)
+
+    def _stack(self) -> list[Group]:
+        if not hasattr(self._local, "stack"):
+            self._local.stack = []
+        stack: list[Group] = self._local.stack
+        return stack
+
+    # ---- kernels -----------------------------------------------------------------------------------------------------
+
+    def compile(self, source: Any, options: dict[str, Any]) -> HostKernel:
+        """What Triton calls to compile: TTIR only, failures included in what is returned."""
+        return HostKernel(source, self.target, self._compiler.compile(source, options), self.record)
+
+    def adopt(self, function: Any) -> None:
+        """Gives a JIT function caches of this capture's own, kept apart from those of real launches."""
+        with self._delivery:
+            if id(function) in self._caches:
+                return
+            kept = {k: function.__dict__[k] for k in _CACHE_FIELDS if k in function.__dict__}
+            self._caches[id(function)] = (function, kept)
+            function.device_caches = defaultdict(function.create_binder)
+
+    def first_tuning(self, tuner: Any, key: tuple[Any, ...]) -> bool:
+        """True the first time an autotuner meets a key in this capture: Triton would benchmark then."""
+        _, seen = self._tuned.setdefault(id(tuner), (tuner, []))
+        if key in seen:
+            return False
+        seen.append(key)
+        return True
+
+    def release(self) -> None:
+        """Gives every adopted JIT function its own caches back."""
+        for function, kept in self._caches.values():
+            for name in _CACHE_FIELDS:
+                function.__dict__.pop(name, None)
+            function.__dict__.update(kept)
+        self._caches.clear()
+
+
+_CACHE_FIELDS = ("device_caches", "compile", "CompiledKernel", "ASTSource")
+
+
+def _facts(
+    kernel: HostKernel, grid: tuple[int, int, int], bound: BoundArguments, tuning: dict[str, Any]
+) -> LaunchFacts:
+    options, module = kernel.compiled.options, kernel.compiled.module
+    return LaunchFacts(
+        kernel=kernel.name,
+        grid=grid,
+        arguments=bound.arguments,
+        num_warps=int(options.num_warps),
+        warp_size=int(getattr(options, "warp_size", None) or kernel.target.warp_size),
+        num_ctas=int(getattr(options, "num_ctas", 1) or 1),
+        target=str(kernel.target),
+        triton_version=module.triton_version if module is not None else "",
+        config=tuning,
+        constants=bound.constants,
+    )
+
+
+def _site_or(function: Any, fallback: Site) -> Site:
+    try:
+        return definition_site(function)
+    except AttributeError:
+        return fallback
+
+
+def _plain_torch() -> Any:
+    import torch
+
+    return torch._C.DisableTorchFunction()

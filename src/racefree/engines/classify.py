@@ -31,9 +31,9 @@ def classify(order: Order, racing: RacingAccesses, conflicts: Conflicts, in_orde
     rows = racing.rows
     inexact = _inexact(order, rows, conflicts)
     excused = _excused(order, rows, conflicts)
-    certain = _one_per_pair(order, rows[~inexact & ~excused])
-    possible = _without(order, _one_per_pair(order, rows[inexact & ~excused]), certain)
-    spared = _without(order, _one_per_pair(order, rows[excused]), np.concatenate([certain, possible]))
+    certain = one_per_pair(order, rows[~inexact & ~excused])
+    possible = _without(order, one_per_pair(order, rows[inexact & ~excused]), certain)
+    spared = _without(order, one_per_pair(order, rows[excused]), np.concatenate([certain, possible]))
     by_queue = np.zeros(len(certain), dtype=bool) if in_order is None else _ordered_by_queues(order, in_order, certain)
     return Pairs(certain, possible, spared, by_queue)
 
@@ -86,7 +86,7 @@ def _keys(order: Order, rows: I64) -> I64:
     return np.stack([lines.instruction[rows[:, 0]], lines.instruction[rows[:, 2]], distance], axis=1).astype(np.int64)
 
 
-def _one_per_pair(order: Order, rows: I64) -> I64:
+def one_per_pair(order: Order, rows: I64) -> I64:
     """The first row of each pair of instructions, the step that comes first in the unrolled document first."""
     swapped = rows[:, 0] > rows[:, 2]
     rows = np.where(swapped[:, None], rows[:, [2, 3, 0, 1]], rows)

@@ -24,22 +24,25 @@ def dependency_order(timelines: Timelines, *, queue_order: QueueOrder = QueueOrd
     if queue_order is not QueueOrder.IGNORED:
         queue = np.where(row >= 0, timelines.program.instructions.queue[timelines.instruction], -1).astype(np.int32)
     queues = len(timelines.program.queues)
-    incoming = gathered(timelines.edge_target, timelines.edge_source, count)
-    outgoing = gathered(timelines.edge_source, timelines.edge_target, count)
+    edges = np.arange(len(timelines.edge_source), dtype=np.int32)
+    into = gathered(timelines.edge_target, edges, count)
+    incoming, into_issue = Ragged(into.starts, timelines.edge_source[into.values]), timelines.edge_issue[into.values]
+    out = gathered(timelines.edge_source, edges, count)
+    outgoing, out_issue = Ragged(out.starts, timelines.edge_target[out.values]), timelines.edge_issue[out.values]
     sequence = _sequence(timelines, outgoing)
     clock = np.zeros((count, engines), dtype=np.int32)
     groups = len(timelines.group_size)
     lines = timelines
     kernel(clocks.forward, count)(
-        sequence, lines.engine, lines.position, lines.previous, incoming.starts, incoming.values,
-        lines.group, groups, queue, queues, row, rows if queues else 0, clock,
+        sequence, lines.engine, lines.position, lines.previous, incoming.starts, incoming.values, into_issue,
+        lines.group, groups, queue, queues, row, rows if (queue >= 0).any() else 0, clock,
     )  # fmt: skip
     done = np.full((rows, engines), NEVER, dtype=np.int32)
     if rows:
         after = np.full((count, engines), NEVER, dtype=np.int32)
         kernel(clocks.backward, count)(
-            sequence, lines.engine, lines.position, lines.previous, lines.following, outgoing.starts, outgoing.values,
-            lines.group, groups, queue, queues, row, after, done,
+            sequence, lines.engine, lines.position, lines.previous, lines.following,
+            outgoing.starts, outgoing.values, out_issue, lines.group, groups, queue, queues, row, after, done,
         )  # fmt: skip
     return Order(timelines, sequence, clock, row, done, done)
 

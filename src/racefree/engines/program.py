@@ -123,13 +123,15 @@ class AccessFlag(IntFlag):
 
 
 class DependencyKind(IntEnum):
-    """Why one instruction must wait for another; the order it gives is the same for all kinds."""
+    """Why one instruction must wait for another; all kinds but the last give the same order."""
 
     INVALID = 0
     ORDERED = 1
     ANTI = 2
     OUTPUT = 3
     FLOW = 4
+    AFTER_START = 5
+    """The target starts after the source started, not after it completed."""
 
 
 class WaitMode(IntEnum):

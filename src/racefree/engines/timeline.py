@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from racefree.engines.program import I32, I64, U8, EngineProgram, InstructionFlag, Loop
+from racefree.engines.program import I32, I64, U8, DependencyKind, EngineProgram, InstructionFlag, Loop
 from racefree.errors import Refused
 
 NEVER = np.int32(2**31 - 1)
@@ -29,7 +29,8 @@ class Timelines:
 
     `instruction`, `iteration` (0 outside loops, else from 0), `engine` and `position` (index on the engine's timeline) have
     one row a step; `streams` lists the steps of each engine. `previous` and `following` are the neighbours on the engine,
-    or -1. `edges` are dependencies between steps: rows (source, target). `group` is the rendezvous of a step, or -1.
+    or -1. Row i of `edge_*` is a dependency between steps; `edge_issue[i]` is 1 when it leaves the start of its source.
+    `group` is the rendezvous of a step, or -1.
     """
 
     program: EngineProgram
@@ -44,6 +45,7 @@ class Timelines:
     asynchronous: U8
     edge_source: I32
     edge_target: I32
+    edge_issue: U8
     group: I32
     group_size: I32
 
@@ -74,7 +76,7 @@ def unroll(program: EngineProgram, trips: Sequence[int] = ()) -> Timelines:
     position = np.empty(count, dtype=np.int32)
     position[by_engine] = (np.arange(count) - np.repeat(starts[:-1], np.diff(starts))).astype(np.int32)
     previous, following = _neighbours(by_engine, position, engine, starts)
-    edge_source, edge_target = _edges(program, place)
+    edge_source, edge_target, edge_issue = _edges(program, place)
     group, group_size = _groups(program, place, count)
     flags = program.instructions.flags[instruction]
     return Timelines(
@@ -90,6 +92,7 @@ def unroll(program: EngineProgram, trips: Sequence[int] = ()) -> Timelines:
         asynchronous=((flags & np.uint8(InstructionFlag.ASYNC)) != 0).astype(np.uint8),
         edge_source=edge_source,
         edge_target=edge_target,
+        edge_issue=edge_issue,
         group=group,
         group_size=group_size,
     )
@@ -151,14 +154,16 @@ def _neighbours(by_engine: I32, position: I32, engine: I32, starts: I64) -> tupl
     return previous, following
 
 
-def _edges(program: EngineProgram, place: _Placement) -> tuple[I32, I32]:
+def _edges(program: EngineProgram, place: _Placement) -> tuple[I32, I32, U8]:
     """Dependencies between steps: the same iteration inside one loop, the last execution of a source outside it."""
     rows = program.dependencies
     source, target = rows.source.astype(np.int64), rows.target.astype(np.int64)
     distance = rows.distance.astype(np.int64)
+    issue = (rows.kind == DependencyKind.AFTER_START).astype(np.uint8)
     together = (place.loop[source] == place.loop[target]) & (place.loop[target] >= 0)
     kept = together | (distance == 0)
     source, target, distance, together = source[kept], target[kept], distance[kept], together[kept]
+    issue = issue[kept]
     times = place.trips[target]
     row = np.repeat(np.arange(len(target)), times)
     turn = np.arange(len(row)) - np.repeat(np.cumsum(times) - times, times)
@@ -167,7 +172,7 @@ def _edges(program: EngineProgram, place: _Placement) -> tuple[I32, I32]:
     exists = from_turn >= 0
     sources = place.base[source] + from_turn * place.period[source]
     targets = place.base[target] + turn * place.period[target]
-    return sources[exists].astype(np.int32), targets[exists].astype(np.int32)
+    return sources[exists].astype(np.int32), targets[exists].astype(np.int32), issue[row][exists]
 
 
 def _groups(program: EngineProgram, place: _Placement, count: int) -> tuple[I32, I32]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from racefree.engines.program import I32, I64
+from racefree.engines.program import I32, I64, U8
 
 
 def topological(
@@ -73,6 +73,7 @@ def forward(
     previous: I32,
     starts: I64,
     sources: I32,
+    issue: U8,
     group: I32,
     groups: int,
     queue: I32,
@@ -83,8 +84,8 @@ def forward(
 ) -> None:
     """Fills `clock[x, e]`: how far engine e is known to be, in thirds of a step, when step x starts.
 
-    `sources[starts[x]:starts[x + 1]]` must complete before x starts. `queue[x]` is -1, or the queue on which asynchronous
-    step x completes after the earlier ones; `row[x]` numbers such steps.
+    `sources[starts[x]:starts[x + 1]]` must complete (or, by `issue`, start) before x starts. `queue[x]` is -1, or the queue
+    on which asynchronous step x completes after the earlier ones; `row[x]` numbers such steps.
     """
     engines = clock.shape[1]
     hub = np.zeros((groups, engines), dtype=np.int32)
@@ -101,7 +102,7 @@ def forward(
             clock[step, engine[step]] = 3 * position[step]
         for at in range(starts[step], starts[step + 1]):
             source = sources[at]
-            if queue[source] >= 0:
+            if queue[source] >= 0 and issue[at] == 0:
                 for e in range(engines):
                     if completion[row[source], e] > clock[step, e]:
                         clock[step, e] = completion[row[source], e]
@@ -109,7 +110,7 @@ def forward(
                 for e in range(engines):
                     if clock[source, e] > clock[step, e]:
                         clock[step, e] = clock[source, e]
-            done = 3 * position[source] + 3
+            done = 3 * position[source] + (3 if issue[at] == 0 else 1)
             if done > clock[step, engine[source]] and engine[source] != engine[step]:
                 clock[step, engine[source]] = done
         meeting = group[step]
@@ -137,6 +138,7 @@ def backward(
     following: I32,
     starts: I64,
     targets: I32,
+    issue: U8,
     group: I32,
     groups: int,
     queue: I32,
@@ -159,7 +161,9 @@ def backward(
             for at in range(starts[step], starts[step + 1]):
                 target = targets[at]
                 for e in range(engines):
-                    if after[target, e] < done[mine, e]:
+                    if issue[at] == 1:
+                        after[step, e] = min(after[step, e], after[target, e])
+                    elif after[target, e] < done[mine, e]:
                         done[mine, e] = after[target, e]
             if queue[step] >= 0:
                 for e in range(engines):
@@ -167,7 +171,7 @@ def backward(
                         done[mine, e] = later[queue[step], e]
                     later[queue[step], e] = done[mine, e]
             for e in range(engines):
-                after[step, e] = done[mine, e]
+                after[step, e] = min(after[step, e], done[mine, e])
         else:
             for at in range(starts[step], starts[step + 1]):
                 target = targets[at]

@@ -14,6 +14,7 @@ from itertools import pairwise, product
 from racefree.access import Pattern
 from racefree.engines.program import (
     AccessFlag,
+    DependencyKind,
     EngineProgram,
     Footprint,
     InstructionFlag,
@@ -82,8 +83,9 @@ def dependency_before(program: EngineProgram, *, queues: bool = False) -> Before
     for line in _timelines(program):
         for one, next_one in pairwise(line):
             after[2 * one + (0 if _asynchronous(program, one) else 1)].add(2 * next_one)
-    for source, target in zip(program.dependencies.source.tolist(), program.dependencies.target.tolist(), strict=True):
-        after[2 * source + 1].add(2 * target)
+    edges = program.dependencies
+    for source, target, kind in zip(edges.source.tolist(), edges.target.tolist(), edges.kind.tolist(), strict=True):
+        after[2 * source + (0 if kind == DependencyKind.AFTER_START else 1)].add(2 * target)
     for members in program.rendezvous:
         for one in members:
             for other in members:

@@ -43,6 +43,7 @@ def test_operands_results_and_types() -> None:
         ("-3 : i32", -3),
         ("true", True),
         ('"a b"', "a b"),
+        (r'"\C3\A9 \22 \\ \0A"', 'é " \\ \n'),
         ("@f", Symbol("f")),
         ('@"m.f__i32"', Symbol("m.f__i32")),
         ("unit", Raw("unit")),
@@ -73,6 +74,7 @@ def test_attributes(text: str, value: object) -> None:
     [
         ("#loc1", Location((Frame("k.py", 7, 3),))),
         ("unknown", Location()),
+        (r'"d\C3\A9f.py":2:4', Location((Frame("déf.py", 2, 4),))),
         ('"f.py":2:4', Location((Frame("f.py", 2, 4),))),
         ('"f.py":2:4 to :9', Location((Frame("f.py", 2, 4),))),
         ('"f.py":2:4 to 3:9', Location((Frame("f.py", 2, 4),))),

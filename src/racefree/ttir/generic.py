@@ -40,7 +40,7 @@ def generic_form(module: Any) -> GenericModule:
     Raises `Refused("parse")` when Triton cannot read back its own text or no longer prints the generic form on demand,
     `UnsupportedVersion` when it numbers its memory orders otherwise.
     """
-    return _reprint(module.str())
+    return _reprint(module.str(), getattr(module, "context", None))
 
 
 def generic_form_of_text(ttir_text: str) -> GenericModule:
@@ -51,7 +51,7 @@ def generic_form_of_text(ttir_text: str) -> GenericModule:
     if _is_generic(ttir_text):
         return GenericModule(ttir_text, census=None)
     try:
-        return _reprint(ttir_text)
+        return _reprint(ttir_text, None)
     except Refused as refused:
         raise InputError(refused.refusal.reason) from refused
 
@@ -64,7 +64,8 @@ def _is_generic(text: str) -> bool:
     return False
 
 
-def _reprint(text: str) -> GenericModule:
+def _reprint(text: str, context: Any) -> GenericModule:
+    """Parses a private copy of the text into `context` (one that knows all dialects, or None) and prints that."""
     try:
         from triton._C.libtriton import ir
 
@@ -73,9 +74,8 @@ def _reprint(text: str) -> GenericModule:
         raise MissingPackage("reading TTIR needs Triton: pip install 'racefree[triton]'") from error
     if changed := ops.renumbered(ir):
         raise UnsupportedVersion(f"Triton {triton.__version__} renumbered {', '.join(changed)}; install 3.7 to 3.9")
-    context = ir.context()
-    ir.load_dialects(context)
-    _load_backend_dialects(context)
+    if context is None:
+        context = _new_context(ir)
     with tempfile.TemporaryDirectory(prefix="racefree-") as folder:
         path = Path(folder, "module.ttir")
         path.write_text(text)
@@ -101,10 +101,13 @@ def _reprint(text: str) -> GenericModule:
     return GenericModule(generic.replace(escaped, PRINTED), dict(census), triton.__version__)
 
 
-def _load_backend_dialects(context: Any) -> None:
+def _new_context(ir: Any) -> Any:
     from triton._C import libtriton
 
+    context = ir.context()
+    ir.load_dialects(context)
     for backend in ("nvidia", "amd"):
         load = getattr(getattr(libtriton, backend, None), "load_dialects", None)
         if load is not None:
             load(context)
+    return context

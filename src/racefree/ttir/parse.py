@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -26,6 +27,9 @@ from racefree.ttir.tree import (
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
+
+
+_ESCAPE = re.compile(rb"\\(?:([0-9A-Fa-f]{2})|\\)")
 
 
 def parse(module: GenericModule) -> Operation:
@@ -105,6 +109,14 @@ class _Tree:
 
     def _text(self, node: Node) -> str:
         return self._bytes(node).decode()
+
+    def _string(self, node: Node) -> str:
+        """A string literal without its escapes: MLIR writes what is no printable ASCII as a backslash and two hex digits."""
+        text = self._text(node)[1:-1]
+        if "\\" not in text:
+            return text
+        raw = _ESCAPE.sub(lambda match: bytes([int(match[1], 16)]) if match[1] else b"\\", text.encode())
+        return raw.decode(errors="replace")
 
     def _unknown(self, node: Node) -> Refused:
         line = node.start_point[0] + 1
@@ -291,7 +303,7 @@ class _Tree:
             case "bool_literal":
                 return text == "true"
             case "string_literal":
-                return text[1:-1]
+                return self._string(head)
             case "symbol_ref_id":
                 return Symbol(text[1:].strip('"'))
             case "dictionary_attribute":
@@ -368,7 +380,7 @@ class _Tree:
         return self._trailing(inner[0])
 
     def _named_or_file(self, parts: list[Node]) -> Location:
-        text = self._text(parts[0])[1:-1]
+        text = self._string(parts[0])
         if len(parts) >= 3 and parts[1].type == parts[2].type == "integer_literal":
             return Location((Frame(text, int(self._text(parts[1])), int(self._text(parts[2]))),))
         inner = self._location(parts[1]) if len(parts) > 1 else UNKNOWN

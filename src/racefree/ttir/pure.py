@@ -184,7 +184,7 @@ def _harmless(text: Parsed | None) -> bool:
     """True when an assembly text is nothing but instructions known to touch no memory and to order none."""
     if not isinstance(text, str):
         return False
-    lines = (line.partition("//")[0] for line in text.replace("\\0A", "\n").splitlines())
+    lines = (line.partition("//")[0] for line in text.splitlines())
     instructions = [" ".join(part.split()) for line in lines for part in line.split(";") if part.strip()]
     return all(_HARMLESS.fullmatch(instruction) for instruction in instructions)
 

@@ -28,15 +28,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """The launches are taken from here on: conftest files and test modules may ask for the device when imported."""
+    if early_config.known_args_namespace.racefree:
+        from racefree.testrun import start
+
+        start(early_config, early_config.known_args_namespace)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
         "racefree_allow(rule, reason=...): races of this rule (RF001, ...) do not fail the test, which says why",
     )
     if config.getoption("--racefree"):
-        from racefree.testrun import TestRun
+        from racefree.testrun import start
 
-        config.pluginmanager.register(TestRun.of(config), "racefree-run")
+        config.pluginmanager.register(start(config, config.option), "racefree-run")
 
 
 @pytest.fixture

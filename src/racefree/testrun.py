@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -48,47 +49,51 @@ class TestLaunches:
 _LAUNCHES = pytest.StashKey[TestLaunches]()
 
 
+def start(config: pytest.Config, options: Any) -> TestRun:
+    """The one test run of a pytest process, begun at the first call.
+
+    A process that only hands tests to workers takes no launches itself. Raises pytest.UsageError for options that make no
+    sense, and when Triton or torch cannot be used.
+    """
+    if _RUN in config.stash:
+        return config.stash[_RUN]
+    outputs = tuple(_output(given) for given in options.racefree_output)
+    hands_out = bool(getattr(options, "numprocesses", None)) and "PYTEST_XDIST_WORKER" not in os.environ
+    try:
+        chosen = settings(project=config.rootpath, target=options.racefree_target)
+        run = config.stash[_RUN] = TestRun(Analyst(chosen), outputs)
+        if not hands_out:
+            run.take_launches()
+    except RacefreeError as error:
+        raise pytest.UsageError(f"--racefree: {error}") from error
+    return run
+
+
+def _output(given: str) -> tuple[str, Path]:
+    name, _, file = given.partition("=")
+    if name not in formats.NAMES or not file:
+        raise pytest.UsageError(
+            f"--racefree-output {given}: write FORMAT=FILE, FORMAT one of {', '.join(formats.NAMES)}"
+        )
+    return name, Path(file)
+
+
 class TestRun:
     """Registered as a plugin of one pytest process. A process that only hands tests to workers takes no launches itself."""
 
     __test__ = False
 
-    def __init__(self, analyst: Analyst, outputs: tuple[tuple[str, Path], ...], *, takes: bool) -> None:
+    def __init__(self, analyst: Analyst, outputs: tuple[tuple[str, Path], ...]) -> None:
         self._analyst = analyst
         self._outputs = outputs
-        self._takes = takes
         self._open = ExitStack()
         self._outside = TestLaunches()
         self._current = self._outside
         self._subjects: list[Subject] = []
         self._disregarded: list[str] = []
 
-    @classmethod
-    def of(cls, config: pytest.Config) -> TestRun:
-        """Raises pytest.UsageError for options that make no sense."""
-        try:
-            chosen = settings(project=config.rootpath, target=config.getoption("--racefree-target"))
-        except RacefreeError as error:
-            raise pytest.UsageError(str(error)) from error
-        outputs = []
-        for given in config.getoption("--racefree-output"):
-            name, _, file = given.partition("=")
-            if name not in formats.NAMES or not file:
-                raise pytest.UsageError(
-                    f"--racefree-output {given}: write FORMAT=FILE, FORMAT one of {', '.join(formats.NAMES)}"
-                )
-            outputs.append((name, Path(file)))
-        worker = hasattr(config, "workerinput")
-        distributes = not worker and getattr(config.option, "dist", "no") != "no"
-        return cls(Analyst(chosen), () if worker else tuple(outputs), takes=not distributes)
-
-    def pytest_sessionstart(self) -> None:
-        if not self._takes:
-            return
-        try:
-            self._open.enter_context(deciding(self._analyst, lambda launch: self._current.launches.append(launch)))
-        except RacefreeError as error:
-            raise pytest.UsageError(f"--racefree: {error}") from error
+    def take_launches(self) -> None:
+        self._open.enter_context(deciding(self._analyst, lambda launch: self._current.launches.append(launch)))
 
     def pytest_unconfigure(self) -> None:
         self._open.close()
@@ -156,6 +161,9 @@ class TestRun:
             terminalreporter.write_line(line)
         for name, path in self._outputs:
             path.write_text(formats.render(name, report), encoding="utf-8")
+
+
+_RUN = pytest.StashKey[TestRun]()
 
 
 def _told(report: Report, races: Any) -> str:

@@ -14,8 +14,9 @@ from types import ModuleType
 sys.path.insert(0, str(Path(__file__).parent))
 
 from comparing import Comparison, compare
+from generation import generate
 from judging import write_module
-from kernels import Kernel, generate
+from kernels import Kernel, TensorSpec
 from reducing import reduced
 
 BATCH = 50
@@ -38,7 +39,20 @@ def report(kernel: Kernel, found: Comparison, *, strict: bool, reduce: bool) -> 
     say(f"{found.kind} seed {kernel.seed}: {found.wrong}\n    {found.detail[:500]}")
     if reduce:
         small = reduced(kernel, lambda k, m: outcome(k, m, strict=strict).kind == found.kind)
-        say(f"{small.source()}# {small.tensors} {small.scalars} grid {small.grid} warps {small.num_warps}\n")
+        source = small.source()
+        used = [
+            f"{name}: {_told(spec)}" for name, spec in small.tensors.items() if f"{name} " in source.split("\n", 2)[2]
+        ]
+        say(f"{source}# {'; '.join(used)}\n# {small.scalars} grid {small.grid} warps {small.num_warps}\n")
+
+
+def _told(spec: TensorSpec) -> str:
+    text = f"{spec.dtype}[{spec.elems}]"
+    return (
+        text
+        + (f" = {spec.base}[{spec.offset_elems}:]" if spec.base else "")
+        + (f" {spec.values}" if spec.values else "")
+    )
 
 
 def main() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from comparing import compare
+from generation import generate
 from judging import write_module
-from kernels import generate
 
 PER_BATCH = 40
 

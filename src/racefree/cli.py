@@ -152,26 +152,44 @@ def _check(path: Path, arguments: Sequence[str], options: dict[str, Any]) -> NoR
         chosen = settings(project=path.resolve().parent, **asked)
         files = inputs(path)
         grid = _grid(options.get("grid"))
+        requests = [
+            Request(
+                path=file,
+                settings=chosen,
+                arguments=tuple(arguments),
+                grid=grid,
+                given=tuple(options.get("given", ())),
+                save_to=options.get("save_to"),
+            )
+            for file in files
+        ]
         with _script_output_on_stderr() as stdout:
             with _progress(found):
-                try:
-                    for file in files:
-                        request = Request(
-                            path=file,
-                            settings=chosen,
-                            arguments=tuple(arguments),
-                            grid=grid,
-                            given=tuple(options.get("given", ())),
-                            save_to=options.get("save_to"),
-                        )
-                        front_end(file).load()(request, found)
-                except KeyboardInterrupt:
-                    found.notes.append(f"interrupted while checking {file}")
-                    found.interrupted = True
+                failed = _run(requests, found)
             report = found.report(seconds=time.perf_counter() - start)
             _own_faults(found, verbose=bool(options.get("verbose")))
             _write(report, targets, options, stdout=stdout)
-    sys.exit(exits.INTERRUPTED if found.interrupted and exits.status(report) != exits.RACES else exits.status(report))
+    code = exits.status(report, interrupted=found.interrupted)
+    sys.exit(exits.BAD_INPUT if failed and code not in (exits.RACES, exits.INTERRUPTED) else code)
+
+
+def _run(requests: Sequence[Request], found: Found) -> bool:
+    """Check every input. Of several, one that cannot be read does not stop the others; true when there was one."""
+    failed = False
+    for request in requests:
+        try:
+            front_end(request.path).load()(request, found)
+        except InputError as error:
+            if len(requests) == 1:
+                raise
+            click.echo(f"racefree: {error}", err=True)
+            found.notes.append(f"not checked: {error}")
+            failed = True
+        except KeyboardInterrupt:
+            found.notes.append(f"interrupted while checking {request.path}")
+            found.interrupted = True
+            break
+    return failed
 
 
 def _own_faults(found: Found, *, verbose: bool) -> None:

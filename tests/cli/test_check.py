@@ -233,3 +233,91 @@ def test_module_and_second_entry_point(script: Write) -> None:
 
 def test_header_line_number() -> None:
     assert HEADER.splitlines()[8].endswith("# line 9")
+
+
+@pytest.fixture
+def saved(check: Check, script: Write, tmp_path: Path) -> Path:
+    folder = tmp_path / "saved"
+    check("--save-launches", folder, script(RACY + CLEAN))
+    return folder
+
+
+def test_saved_launches_give_the_same_report(check: Check, saved: Path) -> None:
+    done = check(saved)
+    assert "script.py:9: RACE RF001" in done.stdout
+    assert last_line(done.stdout) == summary(2, races=1, racing=1, proved=1)
+    assert done.exit_code == 1
+
+
+def test_saved_launches_need_neither_triton_nor_torch(saved: Path) -> None:
+    code = (
+        "import sys; sys.modules['triton'] = sys.modules['torch'] = None; "
+        f"from racefree.cli import main; sys.argv = ['racefree', 'check', {str(saved)!r}]; main()"
+    )
+    done = run(["-c", code])
+    assert last_line(done.stdout) == summary(2, races=1, racing=1, proved=1)
+    assert done.returncode == 1
+
+
+def test_damaged_saved_launch(check: Check, saved: Path) -> None:
+    first, second = sorted(saved.iterdir())
+    first.write_text(first.read_text()[:-200], encoding="utf-8")
+    alone = check(first)
+    assert alone.stderr.startswith(f"racefree: {first} is damaged: ")
+    assert alone.exit_code == 2
+    beside = check(saved)
+    assert f"note: not checked: {first} is damaged" in beside.stdout
+    assert last_line(beside.stdout).startswith("1 launches: ")
+    assert beside.exit_code in (1, 2)
+    second.unlink()
+
+
+def test_folder_without_saved_launches(check: Check, tmp_path: Path) -> None:
+    done = check(tmp_path)
+    assert done.stderr == f"racefree: {tmp_path} holds no saved launches (*.json)\n"
+    assert done.exit_code == 2
+
+
+MODULE = """
+module {
+  tt.func public @fill(%out: !tt.ptr<i32> loc("out"), %step: i32 loc("step")) {
+    %pid = tt.get_program_id x : i32
+    %start = arith.muli %pid, %step : i32
+    %lanes = tt.make_range {end = 16 : i32, start = 0 : i32} : tensor<16xi32>
+    %base = tt.splat %start : i32 -> tensor<16xi32>
+    %offsets = arith.addi %base, %lanes : tensor<16xi32>
+    %pointers = tt.splat %out : !tt.ptr<i32> -> tensor<16x!tt.ptr<i32>>
+    %at = tt.addptr %pointers, %offsets : tensor<16x!tt.ptr<i32>>, tensor<16xi32>
+    tt.store %at, %lanes : tensor<16x!tt.ptr<i32>>
+    tt.return
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(("step", "status"), [(16, 0), (8, 1)])
+def test_bare_module(check: Check, tmp_path: Path, step: int, status: int) -> None:
+    path = tmp_path / "fill.ttir"
+    path.write_text(MODULE, encoding="utf-8")
+    done = check(path, "--grid", "4", "--arg", "out=i32[64]", "--arg", f"step={step}")
+    assert done.exit_code == status, done.output
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "needs a grid: --grid X[,Y[,Z]]"),
+        (("--grid", "none"), "--grid takes one to three sizes like 128 or 8,4, not 'none'"),
+        (("--grid", "4"), "argument 'out' is missing"),
+        (("--grid", "4", "--arg", "out=3", "--arg", "step=1"), "argument 'out' is a pointer, and '3' is no tensor"),
+        (("--grid", "4", "--arg", "out=f64[8]", "--arg", "step=1"), "points at elements of 4 bytes, not 'f64[8]'"),
+        (("--grid", "4", "--arg", "out=i32[8]", "--arg", "step=x"), "argument 'step' is a number, and 'x' is none"),
+        (("--grid", "4", "--arg", "in=i32[8]"), "the module has no argument 'in'; it has out, step"),
+    ],
+)
+def test_bare_module_with_wrong_options(check: Check, tmp_path: Path, options: tuple[str, ...], said: str) -> None:
+    path = tmp_path / "fill.ttir"
+    path.write_text(MODULE, encoding="utf-8")
+    done = check(path, *options)
+    assert said in done.stderr
+    assert done.exit_code == 2

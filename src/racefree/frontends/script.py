@@ -45,7 +45,7 @@ def check(request: Request, found: Found) -> None:
         def add(launch: Launch) -> None:
             (found.add if spool.in_owner else spool.write)(launch)
 
-        with deciding(analyst, add, also=_keep(request)):
+        with deciding(analyst, add, also=_keep(request, found)):
             script = _ending(str(request.path), lambda: _run(request.path, request.arguments))
             if os.getpid() != owner:
                 _leave_child(script)
@@ -53,13 +53,19 @@ def check(request: Request, found: Found) -> None:
     found.tracebacks += analyst.tracebacks
 
 
-def _keep(request: Request) -> Callable[[CapturedLaunch], None] | None:
+def _keep(request: Request, found: Found) -> Callable[[CapturedLaunch], None] | None:
     folder = request.save_to
     if folder is None:
         return None
     from racefree.triton.saved import save_launch
 
-    return lambda captured: save_launch(captured, folder)
+    def keep(captured: CapturedLaunch) -> None:
+        try:
+            save_launch(captured, folder)
+        except (InputError, TypeError, ValueError) as error:
+            found.notes.append(f"a launch of {captured.kernel} was not saved: {error}")
+
+    return keep
 
 
 def _check_syntax(path: Path) -> None:

@@ -15,7 +15,7 @@ INTERRUPTED = 130
 _INTERNAL_KIND = "internal-error"
 
 
-def status(report: Report) -> int:
+def status(report: Report, *, interrupted: bool = False) -> int:
     """Races weigh most, then an interrupt, a fault of racefree, and what was not analysed.
 
     A script that stopped with an exception cannot count as proved: what it would have launched later is unknown. If it
@@ -25,7 +25,7 @@ def status(report: Report) -> int:
     ending = report.script.ending if report.script else Ending.FINISHED
     if counts.races or counts.racing:
         return RACES
-    if ending is Ending.INTERRUPTED:
+    if interrupted or ending is Ending.INTERRUPTED:
         return INTERRUPTED
     if any(gap.kind == _INTERNAL_KIND for subject in report.subjects for gap in subject.gaps):
         return INTERNAL_ERROR

@@ -1,0 +1,23 @@
+"""Decides a launch that was saved to a file; neither the script nor Triton nor torch is needed."""
+
+from __future__ import annotations
+
+from racefree.analysis import Analyst
+from racefree.errors import InputError
+from racefree.frontends import Found, Request
+
+
+def check(request: Request, found: Found) -> None:
+    """Raises InputError when the file is damaged, or options are given that a saved launch has already answered."""
+    from racefree.triton.saved import load_launch
+
+    if request.grid is not None or request.given:
+        raise InputError(f"{request.path} is a saved launch: it has its own grid and arguments")
+    analyst = Analyst(request.settings)
+    captured = load_launch(request.path)
+    try:
+        found.add(analyst.decide(captured).launch)
+    except KeyboardInterrupt:
+        found.add(analyst.interrupted(captured))
+        raise
+    found.tracebacks += analyst.tracebacks

@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 import time
 
+import numpy as np
 import pytest
 
 from racefree.access import Dim, Pattern
-from racefree.geometry import overlap_witness, overlaps, self_overlap_witness
+from racefree.geometry import Witness, element_start, overlap_witness, overlaps, self_overlap_witness
 
 SECONDS = 5.0
 """One second on an idle machine; the rest is for one that is not."""
@@ -38,24 +39,54 @@ def test_coprime_strides_with_a_planted_solution(seed: int) -> None:
     assert timed(Pattern(0, 1, dims_a), Pattern(base, 1, dims_b)) is True
 
 
-@pytest.mark.parametrize("per_side", [6, 12])
-@pytest.mark.parametrize("seed", range(3))
-def test_many_dims_with_long_strides(per_side: int, seed: int) -> None:
+def starts(pattern: Pattern) -> np.ndarray:
+    found = np.array([pattern.base_bytes])
+    for dim in pattern.dims:
+        found = (found[:, None] + dim.step_bytes * np.arange(dim.count)).ravel()
+    return np.sort(found)
+
+
+def meet_by_listing(a: Pattern, b: Pattern) -> bool:
+    """Whether elements of one size come closer than that size, by listing all of them."""
+    mine, theirs = starts(a), starts(b)
+    at = np.searchsorted(theirs, mine - a.elem_bytes, "right")
+    near = at < len(theirs)
+    return bool((theirs[at[near]] < mine[near] + a.elem_bytes).any())
+
+
+def long_strides(rng: random.Random, dims: int) -> Pattern:
+    moves = tuple(Dim(rng.randrange(1 << 23, 1 << 26), rng.randrange(2, 5)) for _ in range(dims))
+    return Pattern(rng.randrange(1 << 28), 4, moves)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_twelve_dims_with_long_strides(seed: int) -> None:
     rng = random.Random(seed)
+    a, b = long_strides(rng, 6), long_strides(rng, 6)
+    assert timed(a, b) is meet_by_listing(a, b)
 
-    def side() -> Pattern:
-        dims = tuple(Dim(rng.randrange(1 << 23, 1 << 26), rng.randrange(2, 5)) for _ in range(per_side))
-        return Pattern(rng.randrange(1 << 28), 4, dims)
 
-    a, b = side(), side()
-    assert timed(a, b) in (True, False, None)
-    assert timed(a, a) is True
+@pytest.mark.parametrize("seed", range(4))
+def test_twelve_dims_a_side_with_long_strides(seed: int) -> None:
+    rng = random.Random(seed)
+    a, b = long_strides(rng, 12), long_strides(rng, 12)
+    at_a, at_b = ([rng.randrange(dim.count) for dim in p.dims] for p in (a, b))
+    b = Pattern(b.base_bytes + element_start(a, at_a) - element_start(b, at_b) + 3, 4, b.dims)
+    assert timed(a, b) is not False
+    witness = overlap_witness(a, b)
+    if isinstance(witness, Witness):
+        assert 0 <= witness.byte - element_start(a, witness.a) < 4
+        assert 0 <= witness.byte - element_start(b, witness.b) < 4
 
 
 def test_strides_of_120_bits() -> None:
     rng = random.Random(9)
     dims = tuple(Dim(rng.randrange(1 << 119, 1 << 120), 3) for _ in range(12))
-    assert timed(Pattern(0, 1, dims[:6]), Pattern(1, 1, dims[6:])) in (False, None)
+    a, b = Pattern(0, 1, dims[:6]), Pattern(1, 1, dims[6:])
+    assert timed(a, b) is False
+    at_a, at_b = (0, 1, 2, 0, 1, 2), (2, 1, 0, 2, 1, 1)
+    moved = element_start(a, at_a) - sum(k * d.step_bytes for k, d in zip(at_b, b.dims, strict=True))
+    assert timed(a, Pattern(moved, 1, b.dims)) is True
 
 
 def test_self_overlap_of_coprime_strides_ends() -> None:

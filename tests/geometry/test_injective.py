@@ -13,7 +13,7 @@ from racefree.access import Dim, Pattern
 from racefree.geometry import Witness, element_start, is_injective, self_overlap_witness
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(patterns(max_dims=3), st.sets(st.integers(0, 2)) | st.none())
 def test_answer_and_witness_are_those_of_enumeration(a: Pattern, chosen: set[int] | None) -> None:
     distinct = None if chosen is None else {i for i in chosen if i < len(a.dims)}

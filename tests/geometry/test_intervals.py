@@ -31,7 +31,7 @@ def touched(runs: Runs) -> dict[int, set[int]]:
     return {owner: touches for owner, touches in found.items() if touches}
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(patterns(max_dims=3), max_size=5))
 def test_runs_are_the_bytes_of_each_pattern(chosen: list[Pattern]) -> None:
     runs = runs_of(PatternArray.of(chosen))
@@ -56,7 +56,7 @@ def test_too_many_runs_are_none_and_too_large_addresses_an_error() -> None:
         runs_of(PatternArray.of([Pattern(1 << 61, 4)]))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(OWNED, st.booleans())
 def test_merged_runs_cover_the_same_bytes_without_touching(owned: list[tuple[int, int, int]], wide: bool) -> None:
     # Owners far apart in memory take another way to the same result.
@@ -71,7 +71,7 @@ def test_merged_runs_cover_the_same_bytes_without_touching(owned: list[tuple[int
     assert all(before[0] != after[0] or before[2] < after[1] for before, after in pairwise(rows))
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(OWNED)
 def test_the_first_meeting_of_two_owners(owned: list[tuple[int, int, int]]) -> None:
     found = touched(columns(owned))

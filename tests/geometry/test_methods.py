@@ -31,7 +31,7 @@ def positive(equation: Equation) -> tuple[tuple[Term, ...], int]:
     return tuple(Term(step, bound, i) for i, (step, bound) in enumerate(ordered)), abs(equation.target)
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(EQUATIONS)
 def test_reduction_keeps_the_answer_and_lifts_solutions(equation: Equation) -> None:
     reduced = reduce(equation)
@@ -44,7 +44,7 @@ def test_reduction_keeps_the_answer_and_lifts_solutions(equation: Equation) -> N
     assert equation.holds(reduced.lift(values))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(EQUATIONS)
 @pytest.mark.parametrize("method", [lambda terms, target: search(terms, target, 10**6), bitset, halves])
 def test_search_bitset_and_halves(method, equation: Equation) -> None:  # type: ignore[no-untyped-def]

@@ -10,7 +10,7 @@ from racefree.access import Dim, Pattern
 from racefree.geometry import UNKNOWN, Witness, element_start, overlap_witness, overlaps, span
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(patterns(), patterns())
 def test_answer_and_witness_are_those_of_enumeration(a: Pattern, b: Pattern) -> None:
     shared = bytes_of(a) & bytes_of(b)

@@ -53,7 +53,7 @@ def cell(pattern: PlanePattern, at: tuple[int, ...]) -> Cells:
     return {(p + partition, b + byte) for p, b in cells(fixed)}
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(PLANES, PLANES)
 def test_answer_and_witness_are_those_of_enumeration(a: PlanePattern, b: PlanePattern) -> None:
     shared = cells(a) & cells(b)
@@ -66,7 +66,7 @@ def test_answer_and_witness_are_those_of_enumeration(a: PlanePattern, b: PlanePa
     assert (witness.partition, witness.byte) in cell(a, witness.a) & cell(b, witness.b)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(PLANES, PLANES)
 def test_one_line_keeps_the_answer(a: PlanePattern, b: PlanePattern) -> None:
     lines = []
@@ -96,7 +96,7 @@ def test_quadrants_with_one_byte_address_are_apart() -> None:
     assert overlap_witness_2d(low, PlanePattern(31, 64, 4, low.dims)) == PlaneWitness((31, 0), (0, 0), 31, 64)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     st.integers(1, 40),
     st.integers(0, 90),

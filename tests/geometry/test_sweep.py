@@ -31,7 +31,7 @@ def meet(x: tuple[int, int], y: tuple[int, int]) -> bool:
     return max(x[0], y[0]) < min(x[1], y[1])
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(RANGES, RANGES, st.sampled_from([1, 3, 1000]))
 def test_two_lists(a: list[tuple[int, int]], b: list[tuple[int, int]], chunk: int) -> None:
     expected = sorted((i, j) for i, x in enumerate(a) for j, y in enumerate(b) if meet(x, y))
@@ -39,7 +39,7 @@ def test_two_lists(a: list[tuple[int, int]], b: list[tuple[int, int]], chunk: in
     assert count_candidate_pairs(*columns(a), *columns(b)) == len(expected)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(RANGES, st.lists(st.integers(0, 3), min_size=14, max_size=14) | st.none(), st.sampled_from([1, 3, 1000]))
 def test_one_list(ranges: list[tuple[int, int]], groups: list[int] | None, chunk: int) -> None:
     group = None if groups is None else np.array(groups[: len(ranges)], dtype=np.int64)

@@ -1,6 +1,7 @@
 """Exact overlap of strided byte patterns, sweeps over byte ranges, and sets of intervals. Knows no front end."""
 
 from racefree.geometry.batch import DISJOINT, OVERLAP, UNKNOWN_PAIR, overlaps_batch
+from racefree.geometry.distinct import distinct_overlap_witness
 from racefree.geometry.equation import UNKNOWN, Unknown
 from racefree.geometry.injective import is_injective, self_overlap_witness
 from racefree.geometry.intervals import Meeting, Runs, any_meeting, first_meeting_runs, merge_runs, runs_of
@@ -34,6 +35,7 @@ __all__ = [
     "candidate_pairs",
     "candidate_pairs_within",
     "count_candidate_pairs",
+    "distinct_overlap_witness",
     "element_start",
     "first_meeting_runs",
     "is_injective",

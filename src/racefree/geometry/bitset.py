@@ -6,10 +6,12 @@ from racefree.geometry.equation import UNKNOWN, Unknown
 from racefree.geometry.reduction import Term
 
 BIT_LIMIT = 1 << 27
+QUICK_WORK = 1 << 29
 WORK_LIMIT = 1 << 32
+"""Bits shifted and merged: about 0.1 and 0.5 seconds."""
 
 
-def bitset(terms: tuple[Term, ...], target: int) -> list[int] | Unknown | None:
+def bitset(terms: tuple[Term, ...], target: int, *, work_limit: int = WORK_LIMIT) -> list[int] | Unknown | None:
     """Values of the terms that sum to `target`, None when there are none, UNKNOWN when it would cost too much."""
     reach = sum(term.step * term.bound for term in terms)
     # z -> bound - z turns the target into its distance from the largest sum; the smaller target needs fewer bits.
@@ -19,7 +21,7 @@ def bitset(terms: tuple[Term, ...], target: int) -> list[int] | Unknown | None:
         return None
     bounds = [min(term.bound, goal // term.step) for term in terms]
     work = (goal + 1) * sum(bound.bit_length() for bound in bounds)
-    if goal + 1 > BIT_LIMIT or work > WORK_LIMIT:
+    if goal + 1 > BIT_LIMIT or work > work_limit:
         return UNKNOWN
     values = _solve(terms, bounds, goal)
     if values is None or not mirrored:

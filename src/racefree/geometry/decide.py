@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from racefree.geometry.bitset import bitset
+from racefree.geometry.bitset import QUICK_WORK, bitset
 from racefree.geometry.equation import UNKNOWN, Equation, Unknown
 from racefree.geometry.halves import halves
 from racefree.geometry.isl_worker import isl_solve
@@ -35,11 +35,15 @@ def solve(equation: Equation, budget: int = DEFAULT_BUDGET) -> tuple[int, ...] |
 
 def _solve_reduced(terms: tuple[Term, ...], target: int, budget: int) -> list[int] | Unknown | None:
     values = search(terms, target, budget)
-    for method in (bitset, halves, isl_solve):
+    for method in (_quick_bitset, halves, isl_solve, bitset):
         if values is not UNKNOWN:
             return values
         values = method(terms, target)
     return values
+
+
+def _quick_bitset(terms: tuple[Term, ...], target: int) -> list[int] | Unknown | None:
+    return bitset(terms, target, work_limit=QUICK_WORK)
 
 
 @lru_cache(maxsize=1 << 16)

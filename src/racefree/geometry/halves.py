@@ -11,33 +11,34 @@ from racefree.geometry.equation import UNKNOWN, Unknown
 from racefree.geometry.reduction import Term
 
 SUM_LIMIT = 1 << 21
-INT64_SAFE = 1 << 62
+_WORD = 1 << 64
 
 
 def halves(terms: tuple[Term, ...], target: int) -> list[int] | Unknown | None:
     """Values of the terms that sum to `target`, None when there are none, UNKNOWN when a half has too many sums.
 
-    Horowitz and Sahni's method for subset sums, with digits in place of bits.
+    Horowitz and Sahni's method for subset sums, with digits in place of bits. Sums are kept modulo 2^64: two halves that do
+    not match there do not match, and a match is checked with exact integers.
     """
-    if sum(term.step * term.bound for term in terms) >= INT64_SAFE:
-        return UNKNOWN
     left, right = _split(terms)
     if max(_size(left), _size(right)) > SUM_LIMIT:
         return UNKNOWN
-    sums_left = _sums(left)
-    sums_right = _sums(right)
-    order = np.argsort(sums_right, kind="stable")
-    ordered = sums_right[order]
-    wanted = target - sums_left
+    sums_left, sums_right = _sums(left), _sums(right)
+    wanted = np.sort(np.uint64(target % _WORD) - sums_left)
+    ordered = np.sort(sums_right)
     at = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
-    hits = np.flatnonzero(ordered[at] == wanted)
+    hits = wanted[ordered[at] == wanted]
     if not len(hits):
         return None
+    hit = int(hits[0])
     digits = {
-        **_digits(left, int(hits[0])),
-        **_digits(right, int(order[at[hits[0]]])),
+        **_digits(left, int(np.argmax(sums_left == np.uint64((target - hit) % _WORD)))),
+        **_digits(right, int(np.argmax(sums_right == np.uint64(hit)))),
     }
-    return [digits[term.variable] for term in terms]
+    values = [digits[term.variable] for term in terms]
+    exact = sum(term.step * value for term, value in zip(terms, values, strict=True)) == target
+    # A match by chance hides whether another one is exact.
+    return values if exact else UNKNOWN
 
 
 def _split(terms: tuple[Term, ...]) -> tuple[list[Term], list[Term]]:
@@ -52,10 +53,10 @@ def _size(part: list[Term]) -> int:
     return prod(term.bound + 1 for term in part)
 
 
-def _sums(part: list[Term]) -> npt.NDArray[np.int64]:
-    sums = np.zeros(1, dtype=np.int64)
+def _sums(part: list[Term]) -> npt.NDArray[np.uint64]:
+    sums = np.zeros(1, dtype=np.uint64)
     for term in part:
-        multiples = term.step * np.arange(term.bound + 1, dtype=np.int64)
+        multiples = np.uint64(term.step % _WORD) * np.arange(term.bound + 1, dtype=np.uint64)
         sums = (sums[:, None] + multiples[None, :]).ravel()
     return sums
 

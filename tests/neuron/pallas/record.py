@@ -88,7 +88,7 @@ def _get(
     transforms: Any,
     *rest: Any,
     **more: Any,
-) -> Any:  # noqa: E501
+) -> Any:
     _note(event="read", core=_core(device, core), at=_region(space, buffer, device, core, transforms))
     return inner(token, device, core, space, buffer, transforms, *rest, **more)
 
@@ -103,7 +103,7 @@ def _store(
     transforms: Any,
     *rest: Any,
     **more: Any,
-) -> Any:  # noqa: E501
+) -> Any:
     _note(event="write", core=_core(device, core), at=_region(space, buffer, device, core, transforms))
     return inner(token, device, core, space, buffer, transforms, *rest, **more)
 
@@ -142,7 +142,7 @@ def _signal(
     to_device: Any,
     to_core: Any,
     **more: Any,
-) -> Any:  # noqa: E501
+) -> Any:
     target = _core(device if to_device is None else to_device, 0 if to_core is None else to_core)
     _note(event="signal", core=_core(device, core), semaphore=f"{int(semaphore)}@{target}", value=int(inc))
     return inner(token, device, core, semaphore, inc, to_device, to_core, **more)

@@ -1,0 +1,169 @@
+"""Checks BIR files: every function of every file, and the cores of a logical core against each other."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from racefree.engines.check import BOTH, DEPENDENCIES, SEMAPHORES, Options, check
+from racefree.engines.order import QueueOrder
+from racefree.engines.program import EngineProgram
+from racefree.engines.records import COMPILER_EXEMPTIONS, EngineVerdict, OrderVerdict
+from racefree.engines.reference import checker
+from racefree.neuron.document import Module
+from racefree.neuron.legality import Violation, verify_split
+from racefree.neuron.lnc import CoreVerdict, check_cores
+from racefree.neuron.lowering import lower_all
+from racefree.neuron.reading import load
+from racefree.verdict import Status
+
+ENGINE_IN_ORDER = "assumes that an engine finishes each instruction before the next one starts"
+EXTERNALS_APART = "assumes that external tensors do not share memory"
+
+_CORE_FOLDER = re.compile(r"^nc\d+$")
+
+
+@dataclass(frozen=True, slots=True)
+class ExemptedRaces:
+    """What the compiler's own rules report for one function: its text for each race, none when it accepts."""
+
+    program: str
+    races: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FileVerdict:
+    """The verdict on one file, one program a function. `core` is the module's core id."""
+
+    path: str
+    core: int | None
+    programs: tuple[EngineVerdict, ...]
+    exempted: tuple[ExemptedRaces, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CoresVerdict:
+    """The verdict on the files of one logical core together; nothing is claimed about an illegal one."""
+
+    paths: tuple[str, ...]
+    functions: tuple[CoreVerdict, ...]
+    violations: tuple[Violation, ...] = ()
+
+    @property
+    def status(self) -> Status:
+        statuses = {one.status for one in self.functions}
+        if Status.RACES in statuses:
+            return Status.RACES
+        return Status.UNSUPPORTED if self.violations or Status.UNSUPPORTED in statuses else Status.OK
+
+
+@dataclass(frozen=True, slots=True)
+class FilesVerdict:
+    """Everything one run over BIR files found. `assumptions` hold for every `ok` in it."""
+
+    files: tuple[FileVerdict, ...]
+    cores: tuple[CoresVerdict, ...] = ()
+    assumptions: tuple[str, ...] = (ENGINE_IN_ORDER, EXTERNALS_APART)
+    seconds: float = 0.0
+
+    @property
+    def status(self) -> Status:
+        """The worst status of all: races, then unsupported, then ok. No program at all is vacuous."""
+        found = [program.status for one in self.files for program in one.programs] + [one.status for one in self.cores]
+        for status in (Status.RACES, Status.UNSUPPORTED, Status.VACUOUS):
+            if status in found:
+                return status
+        return Status.OK if found else Status.VACUOUS
+
+
+def check_files(
+    paths: Iterable[str | Path],
+    *,
+    order: str = BOTH,
+    all_races: bool = True,
+    compiler_exemptions: bool = False,
+    queue_order: QueueOrder = QueueOrder.IGNORED,
+    limit: int = 100,
+) -> FilesVerdict:
+    """Checks files, one core each, and those that form a logical core against each other.
+
+    `order` is "dependencies", "semaphores" or "both". `all_races` off stops each program at its first race; `limit` bounds
+    the races spelled out. `compiler_exemptions` gives the compiler's own answer instead: its rules, its blind spots, one
+    block at a time, by dependencies. Files form a logical core when they differ in core id and agree on their functions,
+    and stand in sibling folders `nc00`, `nc01`, ... or in one folder. Raises InputError for a file that cannot be read.
+    """
+    began = time.monotonic()
+    options = Options(queue_order=queue_order, first_only=not all_races, limit=limit)
+    modules = [(Path(path), load(path)) for path in paths]
+    files = tuple(_file(str(path), module, order, options, compiler_exemptions) for path, module in modules)
+    cores = tuple(
+        verdict
+        for group in logical_cores(modules)
+        for verdict in _cores(group, order, compiler_rules=compiler_exemptions)
+    )
+    return FilesVerdict(files, cores, seconds=time.monotonic() - began)
+
+
+def check_module(
+    module: Module, *, order: str = BOTH, options: Options | None = None, compiler_exemptions: bool = False
+) -> tuple[EngineVerdict, ...]:
+    """One verdict a function of the module."""
+    return _file("", module, order, options or Options(), compiler_exemptions).programs
+
+
+def _file(path: str, module: Module, order: str, options: Options, compiler_exemptions: bool) -> FileVerdict:
+    programs = lower_all(module)
+    if not compiler_exemptions:
+        return FileVerdict(path, module.core, tuple(check(one, order=order, options=options) for one in programs))
+    answers = [_exempted(one, options) for one in programs]
+    return FileVerdict(
+        path, module.core, tuple(verdict for verdict, _ in answers), tuple(exempted for _, exempted in answers)
+    )
+
+
+def _exempted(program: EngineProgram, options: Options) -> tuple[EngineVerdict, ExemptedRaces]:
+    """The compiler's answer. What it does not look at is no refusal here: that is the point of asking."""
+    began = time.monotonic()
+    found = checker.collect(program)
+    if options.first_only:
+        found = found[:1]
+    status = Status.RACES if found else Status.OK
+    order = OrderVerdict(
+        DEPENDENCIES, status, race_count=len(found), qualifiers=(COMPILER_EXEMPTIONS,), seconds=time.monotonic() - began
+    )
+    verdict = EngineVerdict(
+        program.name, status, (order,), instructions=len(program), engines=program.engines, seconds=order.seconds
+    )
+    return verdict, ExemptedRaces(program.name, tuple(one.text for one in found))
+
+
+def logical_cores(modules: Sequence[tuple[Path, Module]]) -> list[list[tuple[Path, Module]]]:
+    """The groups of files that are the cores of one logical core, core 0 first."""
+    groups: dict[tuple[object, ...], list[tuple[Path, Module]]] = {}
+    for path, module in modules:
+        if module.core is not None:
+            key = (_home(path), frozenset(function.name for function in module.functions))
+            groups.setdefault(key, []).append((path, module))
+    found = []
+    for group in groups.values():
+        ids = [module.core for _, module in group]
+        if len(group) > 1 and len(set(ids)) == len(ids):
+            found.append(sorted(group, key=lambda one: one[1].core or 0))
+    return found
+
+
+def _home(path: Path) -> tuple[str, ...]:
+    """The folder of a file, with the part that names the core left out."""
+    return tuple("nc" if _CORE_FOLDER.match(part) else part for part in path.absolute().parent.parts)
+
+
+def _cores(group: Sequence[tuple[Path, Module]], order: str, *, compiler_rules: bool) -> list[CoresVerdict]:
+    modules = [module for _, module in group]
+    orders = (DEPENDENCIES, SEMAPHORES) if order == BOTH else (order,)
+    functions = [
+        verdict for one in orders for verdict in check_cores(modules, order=one, compiler_rules=compiler_rules)
+    ]
+    return [CoresVerdict(tuple(str(path) for path, _ in group), tuple(functions), verify_split(modules))]

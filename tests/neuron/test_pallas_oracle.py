@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent / "pallas"))
-
-from events import Case, cases, program
+from pallas_events import Case, cases, program
 
 from racefree.engines.check import check
 from racefree.verdict import Status

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from brute import Answer, Document
+from bir_brute import Answer, Document
 
 from racefree.engines.check import Options, check
 from racefree.engines.records import EngineRace, OrderVerdict

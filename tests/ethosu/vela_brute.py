@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ethosu.vela import api
 from ethosu.vela.ethos_u55_regs.ethos_u55_regs import cmd0
 from ethosu.vela.register_command_stream_util import get_strides
-from streams import INTERNAL
+from vela_streams import INTERNAL
 
 SPACE_BYTES = 1 << 18
 Mask = npt.NDArray[np.bool_]
@@ -106,8 +106,7 @@ def _job_inputs(operation: Any) -> Iterator[Touched]:
             if operation.ifm2 is not None:
                 shape = operation.ifm2.shape
                 picked = [
-                    [0] if one == 1 else given
-                    for one, given in zip(shape, (rows, columns, channels), strict=True)
+                    [0] if one == 1 else given for one, given in zip(shape, (rows, columns, channels), strict=True)
                 ]
                 _add_elements(touched, operation.ifm2, *picked)
             yield touched
@@ -124,7 +123,9 @@ def _job_inputs(operation: Any) -> Iterator[Touched]:
         group = min(256 // operation.ifm.data_type.size_in_bits(), -(-shape.depth // 8) * 8)
         for first in range(0, shape.depth, group):
             touched = {}
-            _add_elements(touched, operation.ifm, in_rows, in_columns, list(range(first, min(first + group, shape.depth))))
+            _add_elements(
+                touched, operation.ifm, in_rows, in_columns, list(range(first, min(first + group, shape.depth)))
+            )
             yield touched
 
 

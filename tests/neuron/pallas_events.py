@@ -11,7 +11,7 @@ from racefree.access import Dim, Pattern
 from racefree.engines.builder import ProgramBuilder
 from racefree.engines.program import AccessFlag, EngineProgram, InstructionFlag, MemoryKind, Timing
 
-EVENTS = Path(__file__).with_name("events.json")
+EVENTS = Path(__file__).parent / "pallas" / "events.json"
 
 
 @dataclass(frozen=True)

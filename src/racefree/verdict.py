@@ -29,6 +29,7 @@ class ProofScope(str, Enum):
 ASSUMES_TERMINATION = "assumes termination"
 READS_CONTENTS = "reads tensor contents"
 ONE_THREAD_PER_LANE = "assumes one thread per lane"
+REDUCTIONS_SYNCHRONISE = "assumes block-wide reductions synchronise"
 
 
 def assumes_no_overflow(bits: int) -> str:

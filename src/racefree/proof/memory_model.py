@@ -14,13 +14,16 @@ class MemoryModel:
     known: bool
     barrier_before_release: bool = False
     barrier_after_acquire: bool = False
+    barrier_in_reduction: bool = False
 
 
 # Read off the PTX that each version emits for a vector store followed by a releasing exchange, and for an acquiring atomic
-# followed by a vector load: 3.7 and 3.8 put no block-wide barrier there, 3.9 puts one before and one after.
+# followed by a vector load: 3.7 and 3.8 put no block-wide barrier there, 3.9 puts one before and one after. All three reduce
+# and scan a one-dimensional tile that spans several warps through shared memory, with bar.sync between the loads that feed it
+# and the stores after it; a tile whose rows lie within one warp is reduced without.
 _ROWS = {
-    ("3.7", "cuda"): MemoryModel("triton 3.7 cuda", known=True),
-    ("3.8", "cuda"): MemoryModel("triton 3.8 cuda", known=True),
+    ("3.7", "cuda"): MemoryModel("triton 3.7 cuda", known=True, barrier_in_reduction=True),
+    ("3.8", "cuda"): MemoryModel("triton 3.8 cuda", known=True, barrier_in_reduction=True),
     ("3.9", "cuda"): MemoryModel(
         "triton 3.9 cuda", known=True, barrier_before_release=True, barrier_after_acquire=True
     ),

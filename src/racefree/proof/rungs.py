@@ -104,14 +104,18 @@ def _orders(access: Access) -> bool:
 
 def _releases_after(program: Program, access: Access) -> bool:
     return any(
-        _orders(a) and (a.sem is None or a.sem.releases) and (a.index >= access.index or _share_loop(program, a, access))
+        _orders(a)
+        and (a.sem is None or a.sem.releases)
+        and (a.index >= access.index or _share_loop(program, a, access))
         for a in accesses(program)
     )
 
 
 def _acquires_before(program: Program, access: Access) -> bool:
     return any(
-        _orders(a) and (a.sem is None or a.sem.acquires) and (a.index <= access.index or _share_loop(program, a, access))
+        _orders(a)
+        and (a.sem is None or a.sem.acquires)
+        and (a.index <= access.index or _share_loop(program, a, access))
         for a in accesses(program)
     )
 

@@ -92,7 +92,9 @@ def _product_fits(value: Affine, factor: Affine, extents: tuple[int, ...]) -> bo
         return False
     low, high = value_range(value, extents)
     reach = max(float(np.abs(low.astype(np.float64)).max()), float(np.abs(high.astype(np.float64)).max()))
-    spread = sum(float(np.abs(np.asarray(c, dtype=np.float64)).max()) * n for c, n in zip(value.coefs, extents, strict=True))
+    spread = sum(
+        float(np.abs(np.asarray(c, dtype=np.float64)).max()) * n for c, n in zip(value.coefs, extents, strict=True)
+    )
     return (reach + spread) * float(np.abs(factor.base.astype(np.float64)).max()) < 2.0**62
 
 
@@ -277,7 +279,9 @@ def _extreme(*, largest: bool, signed: bool) -> Binary:
     return run
 
 
-def _pick_affine(left: Affine, right: Affine, extents: tuple[int, ...], *, largest: bool, signed: bool) -> Affine | None:
+def _pick_affine(
+    left: Affine, right: Affine, extents: tuple[int, ...], *, largest: bool, signed: bool
+) -> Affine | None:
     """The winner where one side wins in every lane of a row."""
     if not (fits_int64(left, extents) and fits_int64(right, extents)):
         return None

@@ -63,7 +63,9 @@ def meeting(a: Reach, b: Reach) -> Meeting | None:
     runs_a = runs_of(a.patterns, limit=MOST_RUNS)
     runs_b = runs_a if alone else runs_of(b.patterns, limit=MOST_RUNS)
     if runs_a is None or runs_b is None:
-        raise Refused("overlap-budget", "too many byte ranges of different programs meet to compare them", a.access.site)
+        raise Refused(
+            "overlap-budget", "too many byte ranges of different programs meet to compare them", a.access.site
+        )
     return _by_runs(a, b, runs_a, runs_b)
 
 

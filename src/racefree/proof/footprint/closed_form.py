@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from racefree.graph.program import Access, Barrier, Data, For, Guard, If, Int, Op, Ptr, Statement, Value, While, walk
+from racefree.graph.program import Access, Data, For, If, Int, Op, Ptr, Statement, Value, While, walk
 from racefree.proof.footprint.arith import add, mul, sub
+from racefree.proof.footprint.epochs import Rate, rate_of
 from racefree.proof.footprint.ops import HANDLERS
 from racefree.proof.footprint.values import (
     Affine,
@@ -33,7 +34,7 @@ class Plan:
     """How a loop folds: the growth of each carried value the slice needs (None: it never changes), and barriers a turn."""
 
     growth: dict[int, Number | None]
-    barriers: int
+    rate: Rate
 
 
 def trip_count(loop: For, bounds: list[Number], frame: Frame) -> Affine | Dense | Unknown:
@@ -59,8 +60,8 @@ def trip_count(loop: For, bounds: list[Number], frame: Frame) -> Affine | Dense 
 
 def plan(loop: For, state: Evaluation) -> Plan | None:
     """The closed form of a loop, or None when its iterations have to be taken one by one."""
-    barriers = _barriers_a_turn(loop.body)
-    if barriers is None:
+    rate = rate_of(loop.body, state.facts)
+    if rate.barriers is None:
         return None
     hoist = _Hoist(loop, state)
     growth: dict[int, Number | None] = {}
@@ -75,19 +76,7 @@ def plan(loop: For, state: Evaluation) -> Plan | None:
         if total is None:
             return None
         growth[position] = total
-    return Plan(growth, barriers)
-
-
-def _barriers_a_turn(body: tuple[Statement, ...]) -> int | None:
-    """Barriers each iteration passes; None when that may differ between iterations."""
-    count = 0
-    for statement in body:
-        if isinstance(statement, Barrier) and statement.global_read and statement.global_write:
-            count += 1
-        elif isinstance(statement, Guard | If | For | While):
-            if any(isinstance(s, Barrier) and s.global_read and s.global_write for s in walk((statement,))):
-                return None
-    return count
+    return Plan(growth, rate)
 
 
 class _Hoist:

@@ -107,7 +107,10 @@ class _Walker:
             return
         for result in op.results:
             self.values[result.index] = _merged(
-                *(_mapped(s, _dimension_map(op, o.shape, result.shape)) for s, o in zip(operands, op.operands, strict=True))
+                *(
+                    _mapped(s, _dimension_map(op, o.shape, result.shape))
+                    for s, o in zip(operands, op.operands, strict=True)
+                )
             )
 
     def _data(self, data: Data) -> None:
@@ -147,9 +150,7 @@ class _Walker:
     def _for(self, loop: For) -> None:
         """Iterations after the first see the initial value only through an accumulation; without iterations it is all there is."""
         own = _accesses_in(loop.body)
-        keeps = [
-            c.index == y.index or _accumulates(loop, c, y) for c, y in zip(loop.carried, loop.yields, strict=True)
-        ]
+        keeps = [c.index == y.index or _accumulates(loop, c, y) for c, y in zip(loop.carried, loop.yields, strict=True)]
         for carried, init, kept in zip(loop.carried, loop.inits, keeps, strict=True):
             self.values[carried.index] = self.of(init) if kept else {}
         self.block(loop.body)

@@ -27,8 +27,9 @@ from racefree.graph.program import (
     While,
     children,
 )
-from racefree.proof.footprint import closed_form
+from racefree.proof.footprint import closed_form, epochs
 from racefree.proof.footprint.arith import add, mul
+from racefree.proof.footprint.epochs import Epoch
 from racefree.proof.footprint.logic import compare, conjunction, full_truth, negate, number_of, select, truth_of
 from racefree.proof.footprint.memory import AddressSpace, scalar_part
 from racefree.proof.footprint.ops import HANDLERS, Context
@@ -81,7 +82,7 @@ class Footprint:
     access: Access
     address: Affine | Dense
     where: Truth
-    epoch: Number
+    epoch: Epoch
     loops: tuple[int, ...]
     nest: tuple[Turn, ...]
     repeats: bool
@@ -107,7 +108,7 @@ class Evaluation:
         self.context = Context(pids, facts.grid, space)
         self.env: dict[int, tuple[Val, int]] = {}
         self.path: Truth = full_truth(0, holds=True)
-        self.epoch: Number = constant(0, 0)
+        self.epoch = epochs.start(0)
         self.fold_path: Truth | None = None
         self.footprints: list[Footprint] = []
         self.nest: tuple[Turn, ...] = ()
@@ -181,12 +182,16 @@ class Evaluation:
             raise Refused("loop-budget", "a loop that cannot be folded runs too often to be stepped", statement.site)
         match statement:
             case Op():
+                self._reduction(statement)
                 if any(r.index in self.slice.values for r in statement.results):
                     self._op(statement)
             case Data():
+                self._reduction(statement)
                 for result in statement.results:
                     if result.index in self.slice.values:
-                        self.bind(result, self._unknown(result, Unknown(f"it comes from {statement.name}", statement.site)))
+                        self.bind(
+                            result, self._unknown(result, Unknown(f"it comes from {statement.name}", statement.site))
+                        )
             case Access():
                 self._access(statement)
             case Barrier():
@@ -226,7 +231,7 @@ class Evaluation:
                     statement.result is not None and statement.result.index in needed
                 )
             case Barrier():
-                return statement.global_read and statement.global_write
+                return epochs.is_barrier(statement)
             case Assume():
                 return False
             case If() | For() | While():
@@ -255,20 +260,27 @@ class Evaluation:
             self.bind(result, what)
 
     def _barrier(self, barrier: Barrier) -> None:
-        if not (barrier.global_read and barrier.global_write):
-            return
+        if epochs.is_barrier(barrier):
+            self._pass(barrier, barrier=True)
+
+    def _reduction(self, statement: Op | Data) -> None:
+        if epochs.is_block_reduction(statement, self.facts):
+            self._pass(statement, barrier=False)
+
+    def _pass(self, statement: Statement, *, barrier: bool) -> None:
         if not self.path.exact:
-            self.epoch = Unknown("a barrier runs under a condition that is not known", barrier.site)
+            why = Unknown("a barrier runs under a condition that is not known", statement.site)
+            self.epoch = epochs.lost(self.epoch, why, barrier=barrier)
             return
         # Every iteration of a folded loop passes the barriers of its body; rows and iterations outside it do not count.
         whole = self.path is self.fold_path
         passed = constant(1, len(self.frame.loops)) if whole else number_of(self.path, 1, self.frame, ())
-        self.epoch = add(self._aligned_epoch(), passed, 64, self.frame, ())
+        self.epoch = epochs.passed(self._aligned_epoch(), passed, self.frame, barrier=barrier)
 
-    def _aligned_epoch(self) -> Number:
-        out = aligned(self.epoch, 0, len(self.frame.loops))
-        assert not isinstance(out, Truth)
-        return out
+    def _aligned_epoch(self) -> Epoch:
+        counts = [aligned(c, 0, len(self.frame.loops)) for c in (self.epoch.barriers, self.epoch.syncs)]
+        barriers, syncs = (c for c in counts if not isinstance(c, Truth))
+        return Epoch(barriers, syncs)
 
     # ---- accesses ----------------------------------------------------------------------------------------------------
 
@@ -323,7 +335,9 @@ class Evaluation:
         if not isinstance(result.element, Int | Ptr):
             return Unknown("it is loaded floating-point data", access.site)
         if isinstance(address, Unknown):
-            return self._unknown(result, Unknown(f"it is loaded from an unknown address: {address.reason}", access.site))
+            return self._unknown(
+                result, Unknown(f"it is loaded from an unknown address: {address.reason}", access.site)
+            )
         cells = densify(address, self.frame, access.shape)
         active = cells_of(where.must, self.frame, access.shape)
         shape = np.broadcast_shapes(cells.data.shape, active.shape)
@@ -447,8 +461,8 @@ class Evaluation:
         self.frame = replace(outer_frame, loops=(*outer_frame.loops, extent))
         self.nest = (*self.nest, Turn(id(loop), depth))
         index = Affine(np.zeros(1, np.int64), (0,) * depth + (1,))
-        here = [aligned(b, 0, depth + 1) for b in (*bounds, trips, outer_epoch)]
-        lower, _, step, count, epoch = (n for n in here if not isinstance(n, Truth))
+        here = [aligned(b, 0, depth + 1) for b in (*bounds, trips)]
+        lower, _, step, count = (n for n in here if not isinstance(n, Truth))
         running = compare("slt", index, count, 64, self.frame, ())
         self.path = conjunction(self._path_over(0), running, self.frame, ())
         self.fold_path = self.path
@@ -456,16 +470,12 @@ class Evaluation:
         self.bind(loop.induction, add(lower, mul(index, step, bits, self.frame, ()), bits, self.frame, ()))
         for position, growth in plan.growth.items():
             self.bind(loop.carried[position], self._grown(loop, position, growth, index))
-        if plan.barriers:
-            rate = constant(plan.barriers, depth + 1)
-            self.epoch = add(epoch, mul(index, rate, 64, self.frame, ()), 64, self.frame, ())
+        why = Unknown("iterations of a loop pass different numbers of barriers", loop.site)
+        self.epoch = epochs.advanced(self._aligned_epoch(), plan.rate, index, self.frame, why)
         self.block(loop.body)
         self.frame, self.path, self.nest = outer_frame, outer_path, self.nest[:-1]
         self.fold_path = outer_fold_path
-        self.epoch = outer_epoch
-        if plan.barriers:
-            rate = constant(plan.barriers, depth)
-            self.epoch = add(outer_epoch, mul(trips, rate, 64, self.frame, ()), 64, self.frame, ())
+        self.epoch = epochs.advanced(outer_epoch, plan.rate, trips, self.frame, why)
         for position, growth in plan.growth.items():
             if loop.results[position].index in self.slice.values:
                 self.bind(loop.results[position], self._grown(loop, position, growth, trips))
@@ -618,7 +628,9 @@ def aligned(what: Val, tile_axes: int, loops: int) -> Val:
         case Affine():
             return Affine(what.base, align_coefs(what.coefs, tile_axes, loops))
         case Dense():
-            sure = None if what.known is None else align_cells(what.known, tile_axes, loops).astype(np.bool_, copy=False)
+            sure = (
+                None if what.known is None else align_cells(what.known, tile_axes, loops).astype(np.bool_, copy=False)
+            )
             return Dense(align_cells(what.data, tile_axes, loops).astype(np.int64, copy=False), sure)
         case Unknown():
             return what

@@ -8,10 +8,10 @@ import numpy as np
 
 from racefree.errors import Refused
 from racefree.proof.footprint.evaluate import Footprint
-from racefree.proof.footprint.order import Keys, Rules
+from racefree.proof.footprint.order import Keys
 from racefree.proof.footprint.shadow import Points, extents_of, points_of_rows
-from racefree.proof.footprint.values import I64, Affine, Bits, Dense, Region
-from racefree.proof.footprint.within import Clash
+from racefree.proof.footprint.values import I64, Affine, Bits, Dense, Number, Region
+from racefree.proof.footprint.within import Clash, Question
 
 MOST_ELEMENTS = 1 << 24
 MOST_MEETINGS = 1 << 24
@@ -26,10 +26,9 @@ class Listing:
     owned: Clash | None
 
 
-def listed(
-    f: Footprint, g: Footprint, f_region: Region, g_region: Region, chosen: I64, rows: int, rules: Rules
-) -> Listing:
+def listed(asked: Question, f_region: Region, g_region: Region, chosen: I64, rows: int) -> Listing:
     """Every pair of elements of the chosen rows that share a byte, judged one by one. Raises `Refused` past the budget."""
+    f, g = asked.f, asked.g
     step = max(1, MOST_ELEMENTS // max(1, _cells(f), _cells(g)))
     if _cells(f) > MOST_ELEMENTS or _cells(g) > MOST_ELEMENTS:
         raise Refused("overlap-budget", "too many elements of one program to compare one by one", f.access.site)
@@ -40,9 +39,9 @@ def listed(
         right = left if f is g else points_of_rows(g, g_region, part, rows, 0, MOST_ELEMENTS)
         if left is None or right is None:
             continue
-        found = _compare(f, g, left, right, rules)
+        found = _compare(asked, left, right)
         bare = bare or found.bare
-        if found.owned is not None or (bare is not None and rules.lane is None):
+        if found.owned is not None or (bare is not None and not asked.rules.owned):
             return Listing(bare, found.owned)
     return Listing(bare, None)
 
@@ -51,7 +50,8 @@ def _cells(f: Footprint) -> int:
     return int(np.prod(extents_of(f), dtype=np.int64)) if extents_of(f) else 1
 
 
-def _compare(f: Footprint, g: Footprint, left: Points, right: Points, rules: Rules) -> Listing:
+def _compare(asked: Question, left: Points, right: Points) -> Listing:
+    f, g = asked.f, asked.g
     a_id, a_key, b_id, b_key = _keyed(left, right)
     order = np.argsort(b_key, kind="stable")
     ordered = b_key[order]
@@ -68,9 +68,11 @@ def _compare(f: Footprint, g: Footprint, left: Points, right: Points, rules: Rul
         stop = max(at + 1, int(np.searchsorted(sums, done + PIECE, "right")))
         chunk = busy[at:stop]
         sizes = count[chunk]
-        inner = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes) + np.repeat(first[chunk], sizes)
+        inner = (
+            np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes) + np.repeat(first[chunk], sizes)
+        )
         i, j = a_id[np.repeat(chunk, sizes)], b_id[order[inner]]
-        free, loose = _unordered(f, g, left, right, i, j, rules)
+        free, loose = _unordered(asked, left, right, i, j)
         if bare is None and free.any():
             hit = int(np.flatnonzero(free)[0])
             bare = _clash(f, g, left, right, int(i[hit]), int(j[hit]))
@@ -106,20 +108,20 @@ def _indices(cell: I64, extents: tuple[int, ...]) -> tuple[I64, ...]:
     return tuple(np.asarray(x, dtype=np.int64) for x in np.unravel_index(cell, extents)) if extents else ()
 
 
-def _unordered(
-    f: Footprint, g: Footprint, left: Points, right: Points, i: I64, j: I64, rules: Rules
-) -> tuple[Bits, Bits]:
-    """Which pairs nothing orders, and which not even the rule that a lane is one thread."""
+def _unordered(asked: Question, left: Points, right: Points, i: I64, j: I64) -> tuple[Bits, Bits]:
+    """Which pairs nothing orders, and which not even the rules that take a lane to be one thread."""
     at_f, at_g = _indices(left.cell[i], left.extents), _indices(right.cell[j], right.extents)
-    (epoch_f, sure_f), (epoch_g, sure_g) = _epochs(f, left.rows[i], at_f), _epochs(g, right.rows[j], at_g)
+    epoch_f, sure_f = _epochs(asked.count_f, left.rows[i], at_f)
+    epoch_g, sure_g = _epochs(asked.count_g, right.rows[j], at_g)
     free = (epoch_f == epoch_g) | ~sure_f | ~sure_g
-    if f is g:
+    if asked.f is asked.g:
         free &= left.cell[i] < right.cell[j]
-    for keys in rules.always:
+    for keys in asked.rules.always:
         free &= ~_equal(keys, at_f, at_g, len(i))
-    if rules.lane is None:
-        return free, free
-    return free, free & ~_equal(rules.lane, at_f, at_g, len(i))
+    loose = free.copy()
+    for keys in asked.rules.owned:
+        loose &= ~_equal(keys, at_f, at_g, len(i))
+    return free, loose
 
 
 def _equal(keys: Keys, at_f: tuple[I64, ...], at_g: tuple[I64, ...], n: int) -> Bits:
@@ -129,10 +131,10 @@ def _equal(keys: Keys, at_f: tuple[I64, ...], at_g: tuple[I64, ...], n: int) -> 
     return out
 
 
-def _epochs(f: Footprint, rows: I64, at: tuple[I64, ...]) -> tuple[I64, Bits]:
+def _epochs(count: Number, rows: I64, at: tuple[I64, ...]) -> tuple[I64, Bits]:
     """The barriers passed before each execution, and where that number is known."""
     n = len(rows)
-    match f.epoch:
+    match count:
         case Affine(base, coefs):
             out = np.broadcast_to(base, (n,)) if base.size == 1 else base[rows]
             for axis, coef in enumerate(coefs):

@@ -309,7 +309,9 @@ def _folded(op: Op, args: list[Val], frame: Frame, *, scan: bool) -> Val:
         return number
     reverse = bool(op.attributes.get("reverse"))
     cells = densify(number, frame, source.shape)
-    out = tiles.fold(cells, len(frame.loops), axis, source.shape, str(combine), _bits(source), scan=scan, reverse=reverse)
+    out = tiles.fold(
+        cells, len(frame.loops), axis, source.shape, str(combine), _bits(source), scan=scan, reverse=reverse
+    )
     if out is None:
         return Unknown(f"it comes from a {op.name} whose combination is not computed", op.site)
     return _typed(out, op.results[0], frame)

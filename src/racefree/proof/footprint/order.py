@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
-import numpy as np
 
 from racefree.access import Kind
 from racefree.graph.launch import LaunchFacts
 from racefree.proof.footprint.depend import EVERY, Dependences
 from racefree.proof.footprint.evaluate import Footprint
-from racefree.proof.footprint.values import I64, Affine
+from racefree.proof.footprint.values import I64, Affine, Number
 
 Keys = tuple[tuple[int, int], ...]
 """Pairs of axes (of the first footprint, of the second): equal indices along all of them mean ordered."""
@@ -20,12 +20,11 @@ Keys = tuple[tuple[int, int], ...]
 class Rules:
     """What orders two executions of a pair of footprints, barriers aside.
 
-    `always` holds the rules that need no assumption, `lane` the one that takes a lane to be one thread (None: not given).
-    `never` tells that nothing but a barrier or `lane` can order them.
+    `always` holds the rules that need no assumption, `owned` those that take a lane to be one thread.
     """
 
     always: tuple[Keys, ...]
-    lane: Keys | None
+    owned: tuple[Keys, ...]
 
 
 def common_loops(f: Footprint, g: Footprint) -> tuple[Keys, bool]:
@@ -47,14 +46,26 @@ def rules(f: Footprint, g: Footprint, dependences: Dependences, facts: LaunchFac
     loops, together = common_loops(f, g)
     tile_f, tile_g = len(f.loops), len(g.loops)
     always: list[Keys] = []
+    owned: list[Keys] = []
     if together and f is not g:
         for relation in dependences.of.get(g.access.index, {}).get(f.access.index, frozenset()):
             lanes = tuple((tile_f + d, tile_g + e) for d, e in enumerate(relation) if e != EVERY)
-            always.append(loops + lanes)
-    lane: Keys | None = None
+            if EVERY not in relation:
+                always.append(loops + lanes)
+            elif not strict and _elements(f) >= threads(facts):
+                # Through a reduction the value holds what every lane loaded; a smaller tile would be loaded by replicas too.
+                owned.append(loops + lanes)
     if not strict and f.access.shape == g.access.shape and one_thread_per_lane(f, g, facts):
-        lane = tuple((tile_f + d, tile_g + d) for d in range(len(f.access.shape)))
-    return Rules(tuple(always), lane)
+        owned.append(tuple((tile_f + d, tile_g + d) for d in range(len(f.access.shape))))
+    return Rules(tuple(always), tuple(owned))
+
+
+def _elements(f: Footprint) -> int:
+    return prod(f.access.shape)
+
+
+def threads(facts: LaunchFacts) -> int:
+    return facts.num_warps * facts.warp_size * facts.num_ctas
 
 
 def one_thread_per_lane(f: Footprint, g: Footprint, facts: LaunchFacts) -> bool:
@@ -63,8 +74,7 @@ def one_thread_per_lane(f: Footprint, g: Footprint, facts: LaunchFacts) -> bool:
     Tiles with at least one element per thread give each element to one thread. What one instruction stores is stored by the
     same replica each time, and scalars are stored by thread 0.
     """
-    size = int(np.prod(f.access.shape, dtype=np.int64)) if f.access.shape else 1
-    if size >= facts.num_warps * facts.warp_size * facts.num_ctas:
+    if _elements(f) >= threads(facts):
         return True
     if f.access.index == g.access.index:
         return True
@@ -79,8 +89,8 @@ class Epochs:
     rates: tuple[int, ...]
 
 
-def affine_epochs(f: Footprint) -> Epochs | None:
-    """The epoch of a footprint where it is affine with constant rates; None where it has to be looked up cell by cell."""
-    if not isinstance(f.epoch, Affine) or not all(isinstance(c, int) for c in f.epoch.coefs):
+def affine_epochs(count: Number) -> Epochs | None:
+    """An epoch that is affine with constant rates; None where it has to be looked up cell by cell."""
+    if not isinstance(count, Affine) or not all(isinstance(c, int) for c in count.coefs):
         return None
-    return Epochs(f.epoch.base, tuple(c for c in f.epoch.coefs if isinstance(c, int)))
+    return Epochs(count.base, tuple(c for c in count.coefs if isinstance(c, int)))

@@ -18,10 +18,11 @@ from racefree.proof.footprint.evaluate import Footprint
 from racefree.proof.footprint.order import Rules, rules
 from racefree.proof.footprint.shadow import Lattice, Points, Shadow, shadow
 from racefree.proof.footprint.survey import CELL_LIMIT, Chunk, Facts, Launch, prepare, survey
-from racefree.proof.footprint.values import I64, Box, Cells, Region, Unknown, align_region
+from racefree.proof.footprint.values import I64, Region, Unknown
+from racefree.proof.footprint.within import Question
 from racefree.proof.footprint.witness import between_race, within_race
 from racefree.proof.outcome import Witness
-from racefree.verdict import ASSUMES_TERMINATION, ONE_THREAD_PER_LANE, READS_CONTENTS
+from racefree.verdict import ASSUMES_TERMINATION, ONE_THREAD_PER_LANE, READS_CONTENTS, REDUCTIONS_SYNCHRONISE
 
 PAIR_BUDGET = 50_000
 
@@ -42,7 +43,7 @@ class _State:
     strict: bool
     dependences: Dependences
     used: Facts = field(default_factory=Facts)
-    lanes: bool = False
+    assumed: set[str] = field(default_factory=set)
     races: list[Witness] = field(default_factory=list)
     doubts: list[Refusal] = field(default_factory=list)
     seen: set[tuple[int, int]] = field(default_factory=set)
@@ -60,9 +61,7 @@ def decide(program: Program, facts: LaunchFacts, *, strict: bool) -> Decision:
         _collect(state, chunk)
         _within(state, chunk)
     _between(state)
-    qualifiers = []
-    if state.lanes:
-        qualifiers.append(ONE_THREAD_PER_LANE)
+    qualifiers = sorted(state.assumed)
     if state.used.assumes_termination:
         qualifiers.append(ASSUMES_TERMINATION)
     if state.used.reads_contents:
@@ -183,7 +182,9 @@ def _between(state: _State) -> None:
                 if {i, j} & state.widened:
                     _doubt_or_race(state, reach(i, cluster, must=True), reach(j, cluster, must=True), cluster, i, j)
                 else:
-                    state.races.append(between_race(state.launch, by_index[i], by_index[j], _moved(state, found, cluster)))
+                    state.races.append(
+                        between_race(state.launch, by_index[i], by_index[j], _moved(state, found, cluster))
+                    )
 
 
 def _moved(state: _State, found: Meeting, cluster: int) -> Meeting:
@@ -201,9 +202,7 @@ def _doubt_or_race(state: _State, a: Reach | None, b: Reach | None, cluster: int
     access = next(x for x in accesses(state.launch.program) if x.index == (i if i in state.widened else j))
     why = state.why.get(access.index)
     reason = "whether it runs is not known" + (f": {why.reason}" if why is not None else "")
-    state.doubts.append(
-        Refusal("potential-race", f"two programs may touch one byte here, but {reason}", access.site)
-    )
+    state.doubts.append(Refusal("potential-race", f"two programs may touch one byte here, but {reason}", access.site))
 
 
 def _exempt(a: Reach, b: Reach) -> bool:
@@ -251,7 +250,9 @@ def _pairs_that_may_meet(chunk: Chunk, shadows: dict[int, Shadow], rows: int) ->
     for at, i in enumerate(order):
         for j in order[at:]:
             f, g = chunk.footprints[i], chunk.footprints[j]
-            if not may_meet(f.access, g.access) or (f.access.kind.atomic and g.access.kind.atomic and _aligned(shadows[i], shadows[j])):
+            if not may_meet(f.access, g.access) or (
+                f.access.kind.atomic and g.access.kind.atomic and _aligned(shadows[i], shadows[j])
+            ):
                 continue
             if i == j or ((spans[i][0] < spans[j][1]) & (spans[j][0] < spans[i][1])).any():
                 out.append((i, j))
@@ -287,67 +288,67 @@ def _aligned(a: Shadow, b: Shadow) -> bool:
 
 
 def _within_pair(state: _State, chunk: Chunk, f: Footprint, g: Footprint, a: Shadow, b: Shadow) -> None:
-    given = rules(f, g, state.dependences, state.launch.facts, strict=state.strict)
-    if f.repeats or g.repeats:
-        given = Rules((), given.lane)
-    certain = not (f.repeats or g.repeats) and not isinstance(f.epoch, Unknown) and not isinstance(g.epoch, Unknown)
-    bare, owned = _search(state, chunk, f, g, a, b, f.where.may, g.where.may, given)
+    """Judge two footprints: nothing to report, ordered under an assumption, a race, or a doubt."""
+    question = _question(state, f, g, syncs=False)
+    bare, rest = _search(chunk, question, a, b, f.where.may, g.where.may)
     if bare is None:
         return
-    if owned is None and given.lane is not None:
-        state.lanes = True
+    if rest is None:
+        state.assumed.add(ONE_THREAD_PER_LANE)
         return
-    if certain and not (f.where.exact and g.where.exact):
-        rows = len(chunk.programs)
-        must_a, must_b = (shadow(x, x.where.must, rows, 0, CELL_LIMIT) for x in (f, g))
-        owned = None
-        if must_a is not None and must_b is not None:
-            bare, owned = _search(state, chunk, f, g, must_a, must_b, f.where.must, g.where.must, given)
-            owned = owned if given.lane is not None else bare
-        certain = owned is not None
+    if not state.strict:
+        _, rest = _search(chunk, _question(state, f, g, syncs=True), a, b, f.where.may, g.where.may)
+        if rest is None:
+            state.assumed |= {ONE_THREAD_PER_LANE, REDUCTIONS_SYNCHRONISE}
+            return
+    found = _certain(state, chunk, question, rest)
     state.seen.add((f.access.index, g.access.index))
-    if not certain:
+    if found is None:
         why = "the order of two accesses of one program is not known"
         state.doubts.append(Refusal("potential-race", f"{why}, and they may touch one byte", g.access.site))
-        return
-    found = owned if given.lane is not None else bare
-    assert found is not None
-    state.races.append(within_race(state.launch, f, g, int(chunk.programs[found.row]), found))
+    else:
+        state.races.append(within_race(state.launch, f, g, int(chunk.programs[found.row]), found))
+
+
+def _question(state: _State, f: Footprint, g: Footprint, *, syncs: bool) -> Question:
+    given = rules(f, g, state.dependences, state.launch.facts, strict=state.strict)
+    if f.repeats or g.repeats:
+        given = Rules((), given.owned if f.access.index == g.access.index else ())
+    if syncs:
+        return Question(f, g, f.epoch.syncs, g.epoch.syncs, given)
+    return Question(f, g, f.epoch.barriers, g.epoch.barriers, given)
+
+
+def _certain(state: _State, chunk: Chunk, question: Question, found: within.Clash) -> within.Clash | None:
+    """A clash that happens in every case, when the one found rests on a mask or path that is not known."""
+    f, g = question.f, question.g
+    if f.repeats or g.repeats or isinstance(question.count_f, Unknown) or isinstance(question.count_g, Unknown):
+        return None
+    if f.where.exact and g.where.exact:
+        return found
+    rows = len(chunk.programs)
+    a, b = (shadow(x, x.where.must, rows, 0, CELL_LIMIT) for x in (f, g))
+    if a is None or b is None:
+        return None
+    return _search(chunk, question, a, b, f.where.must, g.where.must)[1]
 
 
 def _search(
-    state: _State,
-    chunk: Chunk,
-    f: Footprint,
-    g: Footprint,
-    a: Shadow,
-    b: Shadow,
-    f_region: Region,
-    g_region: Region,
-    given: Rules,
+    chunk: Chunk, question: Question, a: Shadow, b: Shadow, f_region: Region, g_region: Region
 ) -> tuple[within.Clash | None, within.Clash | None]:
     """An unordered pair by barriers and dependence alone, and one that remains when a lane is one thread."""
-    rows = len(chunk.programs)
     if isinstance(a, Lattice) and isinstance(b, Lattice):
-        bare = within.clash(f, g, a, b, given, lane=False)
+        bare = within.clash(question, a, b, owned=False)
         if bare is None:
             return None, None
         if isinstance(bare, within.Clash):
-            if given.lane is None:
-                return bare, bare
-            owned = within.clash(f, g, a, b, given, lane=True)
-            if not isinstance(owned, within.Undecided):
-                return bare, owned
-            chosen = owned.rows
+            rest = within.clash(question, a, b, owned=True) if question.rules.owned else bare
+            if not isinstance(rest, within.Undecided):
+                return bare, rest
+            chosen = rest.rows
         else:
             chosen = bare.rows
     else:
         chosen = np.intersect1d(a.rows, b.rows)
-    here, there = _tile_region(f, f_region), _tile_region(g, g_region)
-    found = listing.listed(f, g, here, there, chosen, rows, given)
-    return found.bare, found.owned if given.lane is not None else found.bare
-
-
-def _tile_region(footprint: Footprint, region: Region) -> Region:
-    assert isinstance(region, Box | Cells)
-    return align_region(region, len(footprint.access.shape), len(footprint.loops))
+    found = listing.listed(question, f_region, g_region, chosen, len(chunk.programs))
+    return found.bare, found.owned

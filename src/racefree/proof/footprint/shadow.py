@@ -120,7 +120,9 @@ def points(footprint: Footprint, region: Region, rows: int, origin: int, cell_li
     return Points(live // size, address, live % size, extents, footprint.access.element_bytes)
 
 
-def points_of_rows(footprint: Footprint, region: Region, chosen: I64, rows: int, origin: int, limit: int) -> Points | None:
+def points_of_rows(
+    footprint: Footprint, region: Region, chosen: I64, rows: int, origin: int, limit: int
+) -> Points | None:
     """Every active element of the chosen rows."""
 
     def pick(array: I64) -> I64:

@@ -109,7 +109,9 @@ def survey(launch: Launch, used: Facts) -> Iterator[Chunk]:
                 continue
             foldable = {k: n for k, n in state.loop_extents.items() if k not in stepped}
             if not foldable:
-                raise Refused("memory-budget", "one program instance touches too many cells", launch.program.site) from None
+                raise Refused(
+                    "memory-budget", "one program instance touches too many cells", launch.program.site
+                ) from None
             stepped |= {max(foldable, key=lambda k: foldable[k])}
             continue
         used.reads_contents |= state.reads_contents

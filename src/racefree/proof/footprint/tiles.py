@@ -311,7 +311,9 @@ def take_last(value: Val, shape: Shape, position: int, frame: Frame) -> Val:
             return Dense(_take(value.data, position), None if known is None else _take(known, position))
         case Truth():
             may = Cells(_take(cells_of(value.may, frame, shape), position))
-            return Truth(may, may if value.exact else Cells(_take(cells_of(value.must, frame, shape), position)), value.why)
+            return Truth(
+                may, may if value.exact else Cells(_take(cells_of(value.must, frame, shape), position)), value.why
+            )
         case _:
             assert_never(value)
 

@@ -14,7 +14,7 @@ from racefree.geometry import OVERLAP, UNKNOWN_PAIR, PatternArray, Witness, over
 from racefree.proof.footprint.evaluate import Footprint
 from racefree.proof.footprint.order import Keys, Rules, affine_epochs, common_loops
 from racefree.proof.footprint.shadow import Lattice
-from racefree.proof.footprint.values import I64
+from racefree.proof.footprint.values import I64, Number
 
 MOST_KINDS = 1 << 16
 
@@ -69,16 +69,30 @@ class Pair:
     exact: bool
 
 
-def clash(f: Footprint, g: Footprint, f_lattice: Lattice, g_lattice: Lattice, rules: Rules, *, lane: bool) -> Clash | Undecided | None:
-    """An unordered execution pair of `f` and `g` (f before g, or the same), None when there is none.
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """Two footprints of one program instance, `f` before `g` or the same one, with what may order their executions.
 
-    With `lane`, a lane is one thread. `Undecided` names rows to be listed element by element.
+    `count_f` and `count_g` count the barriers passed before; equal counts mean that none lies in between.
+    """
+
+    f: Footprint
+    g: Footprint
+    count_f: Number
+    count_g: Number
+    rules: Rules
+
+
+def clash(asked: Question, f_lattice: Lattice, g_lattice: Lattice, *, owned: bool) -> Clash | Undecided | None:
+    """An unordered pair of executions, None when there is none.
+
+    With `owned`, a lane is one thread. `Undecided` names rows to be listed element by element.
     """
     undecided: list[I64] = []
-    for pair in _pairs(f, g, f_lattice, g_lattice):
-        candidates: list[Keys | None] = list(rules.always)
-        if lane and rules.lane is not None:
-            candidates.append(rules.lane)
+    for pair in _pairs(asked, f_lattice, g_lattice):
+        candidates: list[Keys | None] = list(asked.rules.always)
+        if owned:
+            candidates.extend(asked.rules.owned)
         found: list[Clash] = []
         doubtful = not pair.exact
         for keys in candidates or [None]:
@@ -100,8 +114,9 @@ def clash(f: Footprint, g: Footprint, f_lattice: Lattice, g_lattice: Lattice, ru
 # ---- kinds of rows ---------------------------------------------------------------------------------------------------
 
 
-def _pairs(f: Footprint, g: Footprint, a: Lattice, b: Lattice) -> list[Pair]:
+def _pairs(asked: Question, a: Lattice, b: Lattice) -> list[Pair]:
     """The rows both reach within one barrier epoch, one per kind, split by the loop offset that equal epochs force."""
+    f, g = asked.f, asked.g
     same = f is g
     if same:
         at_a = at_b = np.arange(len(a.rows))
@@ -110,7 +125,7 @@ def _pairs(f: Footprint, g: Footprint, a: Lattice, b: Lattice) -> list[Pair]:
     if not len(at_a):
         return []
     a, b = _take(a, at_a), _take(b, at_b)
-    ef, eg = affine_epochs(f), affine_epochs(g)
+    ef, eg = affine_epochs(asked.count_f), affine_epochs(asked.count_g)
     if ef is None or eg is None:
         return [_kinds(a, b, same, {}, exact=False)]
     gap = _at_rows(eg.start, b.rows) - _at_rows(ef.start, a.rows)
@@ -143,7 +158,9 @@ def _by_offset(a: Lattice, b: Lattice, same: bool, gap: I64, rate: int, axes: tu
     return out
 
 
-def _pinned(a: Lattice, b: Lattice, same: bool, gap: I64, f_rates: tuple[int, ...], g_rates: tuple[int, ...]) -> list[Pair]:
+def _pinned(
+    a: Lattice, b: Lattice, same: bool, gap: I64, f_rates: tuple[int, ...], g_rates: tuple[int, ...]
+) -> list[Pair]:
     """Equal epochs leave one iteration of the only loop with barriers."""
     in_f = any(f_rates)
     rates = f_rates if in_f else g_rates
@@ -211,7 +228,9 @@ def _unordered(pair: Pair, keys: Keys | None) -> Clash | Undecided | None:
     return Undecided(pair.f.rows) if doubt else None
 
 
-def _ask(pair: Pair, equal: list[tuple[int, int]], differing: tuple[int, int] | None, direction: str) -> Clash | Undecided | None:
+def _ask(
+    pair: Pair, equal: list[tuple[int, int]], differing: tuple[int, int] | None, direction: str
+) -> Clash | Undecided | None:
     """Do the footprints meet with equal indices along `equal` and, along `differing`, f's index less (more) than g's?"""
     f, g = pair.f, pair.g
     left, right = _Side(f.base.copy()), _Side(g.base.copy())

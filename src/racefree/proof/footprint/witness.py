@@ -69,7 +69,9 @@ def _alone(launch: Launch, program: int) -> list[Footprint]:
         except TooBig:
             foldable = {k: n for k, n in state.loop_extents.items() if k not in stepped}
             if not foldable:
-                raise Refused("memory-budget", "one program instance touches too many cells", launch.program.site) from None
+                raise Refused(
+                    "memory-budget", "one program instance touches too many cells", launch.program.site
+                ) from None
             stepped |= {max(foldable, key=lambda k: foldable[k])}
 
 
@@ -92,4 +94,3 @@ def _address(footprint: Footprint, indices: tuple[int, ...], row: int) -> int:
     cell = [row if address.data.shape[0] > 1 else 0]
     cell += [k if n > 1 else 0 for k, n in zip(indices, address.data.shape[1:], strict=True)]
     return int(address.data[tuple(cell)])
-

@@ -70,7 +70,8 @@ class Event:
     addresses (meaningful where `active`). `operands` are the values it writes. `complete` is false when lanes with an
     unknown address or mask were left out (only where the caller allowed it).
     With tracking, element i of `depends` is the set of reads that the address, mask and written value of lane i were
-    computed from, as bits of an integer, and lane i (row-major) of a reading access is read number `first_read + i`.
+    computed from, as bits of an integer, and lane i (row-major) of a reading access is read number `first_read + i`;
+    `control` is the set of reads that decided the branches and loops on the way here.
     """
 
     access: Access
@@ -83,6 +84,7 @@ class Event:
     complete: bool = True
     depends: Taint | None = None
     first_read: int | None = None
+    control: int = 0
 
     @property
     def index(self) -> int:
@@ -146,6 +148,7 @@ class _Machine:
     order: int = 0
     reads: int = 0
     spent: int = 0
+    control: int = 0
 
     def run(self) -> Steps:
         for parameter in self.program.parameters:
@@ -178,6 +181,15 @@ class _Machine:
             raise Unreplayable(f"{what} is not known", site)
         return found
 
+    def _decided_by(self, *conditions: Value) -> int:
+        """What follows is reached because of these values. Returns what decided before."""
+        before = self.control
+        for condition in conditions:
+            taint = self._get(condition).taint
+            if taint is not None:
+                self.control |= int(taint.reshape(-1)[0])
+        return before
+
     def _spend(self, site: Site) -> None:
         self.spent += 1
         if self.spent > self.options.max_steps:
@@ -199,8 +211,10 @@ class _Machine:
                 case Assume():
                     self._assume(statement)
                 case Guard():
+                    before = self._decided_by(statement.condition)
                     if self._scalar(statement.condition, "a branch condition", statement.site):
                         yield from self._body(statement.body)
+                    self.control = before
                 case If():
                     yield from self._if(statement)
                 case For():
@@ -269,12 +283,14 @@ class _Machine:
         self.epoch += both
 
     def _if(self, statement: If) -> Steps:
+        before = self._decided_by(statement.condition)
         if self._scalar(statement.condition, "a branch condition", statement.site):
             yield from self._body(statement.then_body)
             self._bind(statement.results, self._all(statement.then_yields))
         else:
             yield from self._body(statement.else_body)
             self._bind(statement.results, self._all(statement.else_yields))
+        self.control = before
 
     def _for(self, loop: For) -> Steps:
         element = loop.induction.element
@@ -288,6 +304,7 @@ class _Machine:
         if step <= 0:
             raise Unreplayable("the loop step is not positive", loop.site)
         carried = self._all(loop.inits)
+        before = self._decided_by(loop.lower, loop.upper, loop.step)
         self.iterations.append(0)
         while low < high:
             self._spend(loop.site)
@@ -298,6 +315,7 @@ class _Machine:
             low += step
             self.iterations[-1] += 1
         self.iterations.pop()
+        self.control = before
         self._bind(loop.results, carried)
 
     def _while(self, loop: While) -> Steps:
@@ -308,6 +326,7 @@ class _Machine:
             self._bind(loop.before_args, carried)
             yield from self._body(loop.before)
             forwarded = self._all(loop.forwarded)
+            self._decided_by(loop.condition)  # for good: what follows the loop runs once the condition has failed
             if not self._scalar(loop.condition, "a loop condition", loop.site):
                 break
             self._bind(loop.after_args, forwarded)
@@ -337,7 +356,7 @@ class _Machine:
         addresses = np.asarray(pointer.bits).view(np.int64)
         event = Event(
             access, tuple(self.iterations), self.epoch, self.order, addresses, active, operands, complete, depends,
-            first_read,
+            first_read, self.control,
         )  # fmt: skip
         observed = yield event
         self.order += 1

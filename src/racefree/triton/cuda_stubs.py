@@ -179,7 +179,14 @@ def _stub_benchmarks(patches: Patches) -> None:
     patches.set(testing.Mark, "run", _run_smallest)
 
 
-def _run_smallest(mark: Any, *_: Any, **kwargs: Any) -> None:
+def _run_smallest(
+    mark: Any,
+    show_plots: bool = False,
+    print_data: bool = False,
+    save_path: str = "",
+    return_df: bool = False,
+    **kwargs: Any,
+) -> None:
     """A `perf_report` benchmark, once per line at its first x value: the launches matter, not the times."""
     benches = mark.benchmarks if isinstance(mark.benchmarks, (list, tuple)) else [mark.benchmarks]
     for bench in benches:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from racefree.access import Site
@@ -126,7 +126,7 @@ def _lower(source: Any, target: Target, options: Any) -> GenericModule:
 
 
 def _failed(source: Any, target: Target, options: dict[str, Any], parsed: Any, error: Exception) -> Compiled:
-    site = definition_site(source.fn)
+    site = _error_site(source, error)
     said = _one_line(error)
     if _is_environment(error):
         reason = f"the host compile could not run: {said}"
@@ -163,11 +163,16 @@ def _target_that_compiles(source: Any, target: Target, options: dict[str, Any]) 
 
 
 def _one_line(error: Exception) -> str:
-    """The gist of an error: for a front end error the line it points at and its innermost cause."""
+    """The gist of an error: the last line of its innermost cause."""
     innermost: BaseException = error
     while innermost.__cause__ is not None:
         innermost = innermost.__cause__
     lines = [line.strip() for line in str(innermost).splitlines() if line.strip()]
-    text = f"{type(innermost).__name__}: {lines[-1] if lines else ''}"
+    return f"{type(innermost).__name__}: {lines[-1] if lines else ''}"
+
+
+def _error_site(source: Any, error: Exception) -> Site:
+    """The line of the kernel a front end error points at (counted by Triton from the `def`), else the definition."""
+    site = definition_site(source.fn)
     line = getattr(getattr(error, "node", None), "lineno", None)
-    return text if line is None else f"{text} (line {line} of the kernel)"
+    return site if line is None else replace(site, line=site.line + line - 1)

@@ -36,20 +36,23 @@ def redirecting(capture: Capture) -> Iterator[None]:
 
 
 def _follow_backward(patches: Patches, new_mode: Any, mode_class: Any) -> None:
-    """Torch switches a mode off while a function it handles runs, `Tensor.backward` too: user code in there gets it back."""
+    """Torch switches a mode off while a function it handles runs, `backward` too: what runs in there gets it back."""
+    import torch.autograd
     from torch.autograd.function import BackwardCFunction
     from torch.overrides import _get_current_function_mode_stack
 
     def replace(real: Any) -> Callable[..., Any]:
-        def apply(self: Any, *args: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
             if any(isinstance(mode, mode_class) for mode in _get_current_function_mode_stack()):
-                return real(self, *args)
+                return real(*args, **kwargs)
             with new_mode():
-                return real(self, *args)
+                return real(*args, **kwargs)
 
-        return apply
+        return call
 
-    patches.wrap(BackwardCFunction, "apply", replace)
+    patches.wrap(BackwardCFunction, "apply", replace)  # autograd may call it in a thread of its own
+    if hasattr(torch.autograd, "_engine_run_backward"):
+        patches.wrap(torch.autograd, "_engine_run_backward", replace)
 
 
 def _follow_threads(patches: Patches, new_mode: Any) -> None:
@@ -82,9 +85,16 @@ def _keep_default_device(patches: Patches, placement: Placement) -> None:
 
         return set_default_device
 
+    def replace_query(real: Any) -> Callable[[], Any]:
+        def get_default_device() -> Any:
+            return torch.device("cuda", 0) if placement.default_is_device else real()
+
+        return get_default_device
+
     def put_back() -> None:
         if torch.get_default_device() != before:
             torch.set_default_device(before)
 
     patches.callback(put_back)
     patches.wrap(torch, "set_default_device", replace)
+    patches.wrap(torch, "get_default_device", replace_query)

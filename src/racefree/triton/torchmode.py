@@ -24,20 +24,9 @@ _VALUE_FREE = frozenset(
         "new_full",
     )
 )
-_OVERWRITES = frozenset(
-    (
-        "zero_",
-        "fill_",
-        "copy_",
-        "normal_",
-        "uniform_",
-        "random_",
-        "exponential_",
-        "log_normal_",
-        "cauchy_",
-        "geometric_",
-    )
-)
+_FILLS = ("zero_", "fill_", "constant_", "copy_")
+_DRAWS = ("normal_", "uniform_", "random_", "exponential_", "log_normal_", "cauchy_", "geometric_", "kaiming_uniform_")
+_OVERWRITES = frozenset((*_FILLS, *_DRAWS))
 _UNINITIALISED = frozenset(("empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided"))
 
 
@@ -110,8 +99,8 @@ def _call(
     if name in _UNINITIALISED:
         for tensor in outputs:
             placement.fresh(tensor)
-    elif name in _OVERWRITES and placement.why_stale(inputs[1:]) is None:
-        placement.overwritten(args[0])
+    elif name in _OVERWRITES and inputs and placement.why_stale(inputs[1:]) is None:
+        placement.overwritten(inputs[0])
     elif why is not None and name not in _VALUE_FREE:
         changed = [t for t, before in zip(inputs, versions, strict=True) if before is None or _version(t) != before]
         placement.mark_stale([t for t in (*outputs, *changed) if not _shares_clean(placement, t, inputs, changed)], why)
@@ -163,7 +152,6 @@ def _handlers() -> dict[Any, Handler]:
         torch.equal: _equals,
         tensor.equal: _equals,
         torch.autograd.grad: _gradients,
-        torch.get_default_device: _default_device,
     }
     for function in (torch.as_tensor, torch.asarray):
         table[function] = _converted
@@ -181,12 +169,6 @@ def _device(placement: Placement, func: Any, args: tuple[Any, ...], keywords: di
 
     device = func(*args)
     return torch.device("cuda", 0) if device.type == "cpu" else device
-
-
-def _default_device(placement: Placement, func: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    import torch
-
-    return torch.device("cuda", 0) if placement.default_is_device else func(*args, **keywords)
 
 
 def _to_device(placement: Placement, tensor: Any) -> Any:

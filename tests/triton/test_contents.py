@@ -1,0 +1,220 @@
+"""Contents of integer tensors: copied before the launch, and unknown where a skipped kernel would have written."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+triton = pytest.importorskip("triton")
+
+import triton.language as tl  # noqa: E402
+
+from racefree.graph.launch import Storage, Tensor  # noqa: E402
+from racefree.triton.capture import Capture, capturing  # noqa: E402
+from racefree.triton.launches import CapturedLaunch  # noqa: E402
+
+
+@triton.jit
+def writer(table, out):
+    tl.store(out + tl.program_id(0), tl.load(table))
+
+
+@triton.jit
+def reader(table, out):
+    tl.store(out + tl.load(table), 1.0)
+
+
+class Session:
+    """Takes launches, and says that each writes its `out`."""
+
+    def __init__(self, *, tells: bool = True) -> None:
+        self.launches: list[CapturedLaunch] = []
+        self.tells = tells
+        self.capture: Capture
+
+    def __call__(self, launch: CapturedLaunch) -> None:
+        self.launches.append(launch)
+        if self.tells:
+            self.capture.mark_written([storage(launch, "out").address])
+
+
+def storage(launch: CapturedLaunch, name: str) -> Storage:
+    facts = launch.configs[0].facts
+    assert facts is not None
+    argument = facts.arguments[name]
+    assert isinstance(argument, Tensor)
+    return argument.storage
+
+
+def seen(tensor: Any, session: Session) -> list[int] | str:
+    """What a launch that reads `tensor` now is told of its contents."""
+    reader[(1,)](tensor, torch.zeros(4))
+    found = storage(session.launches[-1], "table")
+    if found.contents is None:
+        return found.why_unknown
+    return found.contents.view(str(tensor.dtype).removeprefix("torch.")).tolist()
+
+
+@pytest.fixture
+def session() -> Any:
+    session = Session()
+    with capturing(session) as session.capture:
+        yield session
+
+
+STALE = "an earlier launch of writer, which did not run, writes it"
+
+
+def test_contents_are_those_before_the_launch(session: Session) -> None:
+    table = torch.tensor([3, 1, 2])
+    reader[(1,)](table, torch.zeros(4))
+    table.zero_()
+    found = storage(session.launches[0], "table")
+    assert found.contents is not None
+    assert found.contents.view("int64").tolist() == [3, 1, 2]
+    assert not found.contents.flags.writeable
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "int32", "int64"])
+def test_integer_and_bool_tensors_of_every_width(session: Session, dtype: str) -> None:
+    assert seen(torch.tensor([1, 0, 1]).to(getattr(torch, dtype)), session) == [1, 0, 1]
+
+
+def test_a_view_brings_the_whole_storage(session: Session) -> None:
+    assert seen(torch.arange(6)[4:], session) == [0, 1, 2, 3, 4, 5]
+
+
+def test_float_contents_are_not_taken(session: Session) -> None:
+    reader[(1,)](torch.tensor([1]), torch.zeros(4, dtype=torch.bfloat16))
+    found = storage(session.launches[0], "out")
+    assert (found.contents, found.why_unknown) == (None, "float dtype bfloat16")
+
+
+def test_unchanged_contents_are_copied_once(session: Session) -> None:
+    table = torch.tensor([3, 1, 2])
+    for _ in range(2):
+        seen(table, session)
+    table.numpy()[0] = 9  # no version counter sees this
+    assert seen(table, session) == [9, 1, 2]
+    first, second, third = (storage(launch, "table").contents for launch in session.launches)
+    assert first is second
+    assert first is not None
+    assert first.view("int64").tolist() == [3, 1, 2]
+    assert third is not first
+
+
+def test_the_cap_leaves_out_what_does_not_fit() -> None:
+    session = Session()
+    with capturing(session, contents_cap_bytes=100) as session.capture:
+        reader[(1,)](torch.zeros(10, dtype=torch.int64), torch.zeros(8, dtype=torch.int32))
+    assert storage(session.launches[0], "table").contents is not None
+    out = storage(session.launches[0], "out")
+    assert out.contents is None
+    assert out.why_unknown == "its 32 bytes do not fit under the snapshot cap (20 of 100 bytes are left)"
+
+
+def test_what_a_skipped_kernel_writes_is_unknown(session: Session) -> None:
+    table, out = torch.tensor([1]), torch.zeros(4, dtype=torch.int32)
+    writer[(4,)](table, out)
+    assert seen(out, session) == STALE
+    assert seen(table, session) == [1]
+
+
+def test_a_session_that_says_nothing_leaves_nothing_known() -> None:
+    session = Session(tells=False)
+    with capturing(session) as session.capture:
+        table = torch.tensor([1])
+        writer[(4,)](table, torch.zeros(4))
+        assert seen(table, session) == STALE
+
+
+@pytest.mark.parametrize(
+    "derive",
+    [
+        lambda out: out + 1,
+        lambda out: out.cumsum(0),
+        lambda out: (out.float() > 0).to(torch.int32),
+        lambda out: torch.cat([out, torch.zeros(1, dtype=torch.int32)]),
+        lambda out: out.sort().indices,
+        lambda out: torch.zeros(4, dtype=torch.int32).add_(out),
+        lambda out: torch.zeros(4, dtype=torch.int32).index_copy_(0, torch.arange(4), out),
+        lambda out: torch.max(out, torch.zeros(4, dtype=torch.int32), out=torch.zeros(4, dtype=torch.int32)),
+        lambda out: out[1:],
+        lambda out: out.to(torch.int64),
+        lambda out: out.cpu().cuda(),
+        lambda out: out.clone(),
+    ],
+)  # fmt: skip
+def test_what_torch_computes_from_it_is_unknown(session: Session, derive: Any) -> None:
+    out = torch.zeros(4, dtype=torch.int32, device="cuda")
+    writer[(4,)](torch.tensor([1]), out)
+    assert seen(derive(out), session) == STALE
+
+
+def test_assigning_unknown_elements_spoils_the_tensor(session: Session) -> None:
+    out, table = torch.zeros(4, dtype=torch.int32), torch.zeros(8, dtype=torch.int32)
+    writer[(4,)](torch.tensor([1]), out)
+    table[2:6] = out
+    assert seen(table, session) == STALE
+
+
+@pytest.mark.parametrize(
+    "derive",
+    [
+        lambda out: torch.zeros_like(out),
+        lambda out: out.new_full((4,), 0),
+        lambda out: out.zero_(),
+        lambda out: out.copy_(torch.zeros(4)),
+        lambda out: out.fill_(0),
+        lambda out: torch.zeros(out.shape, dtype=out.dtype),
+    ],
+)
+def test_what_torch_overwrites_is_known(session: Session, derive: Any) -> None:
+    out = torch.full((4,), 7, dtype=torch.int32)
+    writer[(4,)](torch.tensor([1]), out)
+    assert seen(derive(out), session) == [0, 0, 0, 0]
+
+
+def test_a_partial_overwrite_leaves_the_rest_unknown(session: Session) -> None:
+    out = torch.zeros(4, dtype=torch.int32)
+    writer[(4,)](torch.tensor([1]), out)
+    out[:2].zero_()
+    out[2:].zero_()
+    assert seen(out, session) == STALE
+
+
+def test_overwriting_with_unknown_values_does_not_help(session: Session) -> None:
+    out, other = torch.zeros(4, dtype=torch.int32), torch.zeros(4, dtype=torch.int32)
+    writer[(4,)](torch.tensor([1]), out)
+    assert seen(other.copy_(out), session) == STALE
+
+
+def test_gradients_after_a_skipped_kernel_are_unknown(session: Session) -> None:
+    leaf = torch.ones(4, requires_grad=True)
+    writer[(4,)](torch.tensor([1]), torch.zeros(4))
+    (leaf * 2).sum().backward()
+    assert seen((leaf.grad > 0).to(torch.int32), session) == "autograd computed it after a launch that did not run"
+
+
+def test_uninitialised_memory_is_unknown_and_reads_as_zero(session: Session) -> None:
+    table = torch.empty(4, dtype=torch.int64, device="cuda")
+    assert table.tolist() == [0, 0, 0, 0]
+    assert seen(table, session) == "it is uninitialised memory"
+    assert seen(table.fill_(1), session) == [1, 1, 1, 1]
+
+
+def test_a_new_allocation_at_an_old_address_is_known(session: Session) -> None:
+    stale = set()
+    for _ in range(50):
+        out = torch.zeros(4, dtype=torch.int32)
+        writer[(4,)](torch.tensor([1]), out)
+        stale.add(out.data_ptr())
+        del out
+    session.launches.clear()
+    gc.collect()
+    fresh = [torch.full((4,), 3, dtype=torch.int32) for _ in range(100)]
+    assert stale & {t.data_ptr() for t in fresh}
+    assert all(seen(t, session) == [3, 3, 3, 3] for t in fresh)

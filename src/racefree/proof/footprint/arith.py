@@ -144,8 +144,8 @@ def _divide(want: str, *, signed: bool) -> Binary:
 
 def _signed_division(a: I64, b: I64, want: str) -> I64:
     """Truncation toward zero, as in the IR."""
-    quotient = np.abs(a) // np.abs(b)
-    quotient = np.where((a < 0) != (b < 0), -quotient, quotient)
+    size: I64 = np.abs(a) // np.abs(b)
+    quotient: I64 = np.where((a < 0) != (b < 0), -size, size)
     return quotient if want == "quotient" else a - quotient * b
 
 

@@ -113,7 +113,7 @@ def _by_runs(a: Reach, b: Reach, runs_a: Runs, runs_b: Runs) -> Meeting | None:
     return None
 
 
-def _by_pairs(a: Reach, b: Reach) -> Meeting | None | Refused:
+def _by_pairs(a: Reach, b: Reach) -> Meeting | Refused | None:
     """Candidate pairs by byte range, each decided exactly; a Refused value when they are too many or undecided."""
     low_a, high_a = a.patterns.spans()
     try:

@@ -40,7 +40,9 @@ class Plan:
 def trip_count(loop: For, bounds: list[Number], frame: Frame) -> Affine | Dense | Unknown:
     """How often the body runs, per row and enclosing iteration."""
     lower, upper, step = bounds
-    assert not (isinstance(lower, Unknown) or isinstance(upper, Unknown) or isinstance(step, Unknown))
+    assert not (isinstance(lower, Unknown))
+    assert not (isinstance(upper, Unknown))
+    assert not (isinstance(step, Unknown))
     cells = [densify(b, frame, ()) for b in (lower, upper, step)]
     if any(c.known is not None and not c.known.all() for c in cells):
         return Unknown("a bound of the loop is not known", loop.site)

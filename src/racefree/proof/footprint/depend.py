@@ -108,7 +108,7 @@ class _Walker:
         for result in op.results:
             self.values[result.index] = _merged(
                 *(
-                    _mapped(s, _dimension_map(op, o.shape, result.shape))
+                    _mapped(s, dimension_map(op, o.shape, result.shape))
                     for s, o in zip(operands, op.operands, strict=True)
                 )
             )
@@ -120,7 +120,7 @@ class _Walker:
         for result in data.results:
             parts = []
             for position, (sources, operand) in enumerate(zip(operands, data.operands, strict=True)):
-                parts.append(_mapped(sources, _data_map(data, position, operand.shape, result.shape)))
+                parts.append(_mapped(sources, data_map(data, position, operand.shape, result.shape)))
             self.values[result.index] = _merged(*parts)
 
     def _access(self, access: Access) -> None:
@@ -148,19 +148,19 @@ class _Walker:
             self.values[result.index] = common
 
     def _for(self, loop: For) -> None:
-        """Iterations after the first see the initial value only through an accumulation; without iterations it is all there is."""
+        """Later iterations see the initial value through an accumulation only; without iterations it is all there is."""
         own = _accesses_in(loop.body)
         keeps = [c.index == y.index or _accumulates(loop, c, y) for c, y in zip(loop.carried, loop.yields, strict=True)]
         for carried, init, kept in zip(loop.carried, loop.inits, keeps, strict=True):
             self.values[carried.index] = self.of(init) if kept else {}
         self.block(loop.body)
         for position, result in enumerate(loop.results):
-            init, last = self.of(loop.inits[position]), self.of(loop.yields[position])
+            before, last = self.of(loop.inits[position]), self.of(loop.yields[position])
             if keeps[position]:
                 # Every iteration's loads flow into the result; a loop that never runs has none.
-                self.values[result.index] = _merged(init, {k: v for k, v in last.items() if k in own})
+                self.values[result.index] = _merged(before, {k: v for k, v in last.items() if k in own})
             else:
-                both = {k: v & init[k] for k, v in last.items() if k in init and k not in own}
+                both = {k: v & before[k] for k, v in last.items() if k in before and k not in own}
                 self.values[result.index] = {k: v for k, v in both.items() if v}
 
 
@@ -192,7 +192,7 @@ def _lanewise(name: str) -> bool:
     return name.startswith("arith.") or name in _LANEWISE_OPS
 
 
-def _dimension_map(op: Op, old: tuple[int, ...], new: tuple[int, ...]) -> dict[int, int] | None:
+def dimension_map(op: Op, old: tuple[int, ...], new: tuple[int, ...]) -> dict[int, int] | None:
     """Which dimension of the result each dimension of an operand becomes, lane for lane."""
     if _lanewise(op.name):
         return {d: d for d in range(len(new))} if old == new else None
@@ -223,7 +223,7 @@ def _dimension_map(op: Op, old: tuple[int, ...], new: tuple[int, ...]) -> dict[i
             return None
 
 
-def _data_map(data: Data, position: int, old: tuple[int, ...], new: tuple[int, ...]) -> dict[int, int] | None:
+def data_map(data: Data, position: int, old: tuple[int, ...], new: tuple[int, ...]) -> dict[int, int] | None:
     if data.lanewise:
         return {d: d for d in range(len(new))} if old == new else None
     if data.name == "tt.scan" and old == new:

@@ -76,7 +76,8 @@ class Turn:
 class Footprint:
     """Where one access of the kernel goes, for every row of a chunk, at one state of the stepped loops.
 
-    `nest` holds a turn per enclosing loop, outermost first. `epoch` counts the barriers passed before. `repeats` marks an access that may run any number of times.
+    `nest` holds a turn per enclosing loop, outermost first. `epoch` counts the barriers passed before. `repeats` marks an
+    access that may run any number of times.
     """
 
     access: Access
@@ -407,7 +408,8 @@ class Evaluation:
             if result.index not in self.slice.values:
                 continue
             other = self._maybe_get(right)
-            assert left is not None and other is not None
+            assert left is not None
+            assert other is not None
             wide = self._widen(condition, len(result.shape))
             self.bind(result, select(wide, left, other, self.frame, result.shape))
 
@@ -617,7 +619,7 @@ class Evaluation:
                         self.bind(loop.after_args[i], self.get(source))
         self.nest = self.nest[:-1]
         self.repeats = saved
-        for i, result in enumerate(loop.results):
+        for result in loop.results:
             if result.index in self.slice.values:
                 self.bind(result, self._unknown(result, Unknown(f"a loop changes it: {why.reason}", loop.site)))
 

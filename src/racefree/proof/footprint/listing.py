@@ -8,7 +8,7 @@ import numpy as np
 
 from racefree.errors import Refused
 from racefree.proof.footprint.evaluate import Footprint
-from racefree.proof.footprint.order import Keys
+from racefree.proof.footprint.order import Keys, Perhaps
 from racefree.proof.footprint.shadow import Points, extents_of, points_of_rows
 from racefree.proof.footprint.values import I64, Affine, Bits, Dense, Number, Region
 from racefree.proof.footprint.within import Clash, Question
@@ -41,7 +41,7 @@ def listed(asked: Question, f_region: Region, g_region: Region, chosen: I64, row
             continue
         found = _compare(asked, left, right)
         bare = bare or found.bare
-        if found.owned is not None or (bare is not None and not asked.rules.owned):
+        if found.owned is not None or (bare is not None and not asked.rules.owned and not asked.rules.perhaps):
             return Listing(bare, found.owned)
     return Listing(bare, None)
 
@@ -121,7 +121,19 @@ def _unordered(asked: Question, left: Points, right: Points, i: I64, j: I64) -> 
     loose = free.copy()
     for keys in asked.rules.owned:
         loose &= ~_equal(keys, at_f, at_g, len(i))
+    for doubt in asked.rules.perhaps:
+        loose &= ~(_equal(doubt.lanes, at_f, at_g, len(i)) & _in_order(doubt, at_f, at_g, len(i)))
     return free, loose
+
+
+def _in_order(doubt: Perhaps, at_f: tuple[I64, ...], at_g: tuple[I64, ...], n: int) -> Bits:
+    """Whether the first of a pair runs before the second (the other way round for a backward dependence)."""
+    before, tied = np.zeros(n, dtype=np.bool_), np.ones(n, dtype=np.bool_)
+    for x, y in doubt.loops:
+        left, right = (at_g[y], at_f[x]) if doubt.backward else (at_f[x], at_g[y])
+        before |= tied & (left < right)
+        tied &= left == right
+    return before | tied
 
 
 def _equal(keys: Keys, at_f: tuple[I64, ...], at_g: tuple[I64, ...], n: int) -> Bits:

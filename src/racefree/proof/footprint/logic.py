@@ -226,7 +226,8 @@ def select(condition: Truth, a: Val, b: Val, frame: Frame, shape: Shape) -> Val:
     if isinstance(a, Truth) and isinstance(b, Truth):
         chosen = conjunction(condition, a, frame, shape)
         return disjunction(chosen, conjunction(negate(condition, frame, shape), b, frame, shape), frame, shape)
-    assert not isinstance(a, Truth) and not isinstance(b, Truth)
+    assert not isinstance(a, Truth)
+    assert not isinstance(b, Truth)
     return _select_numbers(condition, a, b, frame, shape)
 
 

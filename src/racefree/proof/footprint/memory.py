@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from racefree.access import Site
 from racefree.errors import Refused
@@ -85,7 +86,7 @@ class AddressSpace:
         return data, known, why
 
 
-def _signed(raw: np.ndarray, width: int) -> I64:  # type: ignore[type-arg]
+def _signed(raw: npt.NDArray[np.uint64], width: int) -> I64:
     if width == 8:
         return raw.view(np.int64)
     half = np.int64(1) << np.int64(8 * width - 1)

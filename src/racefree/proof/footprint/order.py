@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-
 from racefree.access import Kind
 from racefree.graph.launch import LaunchFacts
 from racefree.proof.footprint.depend import EVERY, Dependences
 from racefree.proof.footprint.evaluate import Footprint
+from racefree.proof.footprint.possible import Flows
 from racefree.proof.footprint.values import I64, Affine, Number
 
 Keys = tuple[tuple[int, int], ...]
@@ -20,11 +20,25 @@ Keys = tuple[tuple[int, int], ...]
 class Rules:
     """What orders two executions of a pair of footprints, barriers aside.
 
-    `always` holds the rules that need no assumption, `owned` those that take a lane to be one thread.
+    `always` holds the rules that need no assumption, `owned` those that take a lane to be one thread. `perhaps` are
+    dependences that are not certain: a pair one of them could order is no proof of a race.
     """
 
     always: tuple[Keys, ...]
     owned: tuple[Keys, ...]
+    perhaps: tuple[Perhaps, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Perhaps:
+    """Equal lanes along `lanes` may mean ordered, if the first footprint runs before the second (or after, if `backward`).
+
+    Before means an earlier iteration of the common folded loops, or (unless `backward`) the same one.
+    """
+
+    lanes: Keys
+    loops: Keys
+    backward: bool
 
 
 def common_loops(f: Footprint, g: Footprint) -> tuple[Keys, bool]:
@@ -58,6 +72,21 @@ def rules(f: Footprint, g: Footprint, dependences: Dependences, facts: LaunchFac
     if not strict and f.access.shape == g.access.shape and one_thread_per_lane(f, g, facts):
         owned.append(tuple((tile_f + d, tile_g + d) for d in range(len(f.access.shape))))
     return Rules(tuple(always), tuple(owned))
+
+
+def perhaps(f: Footprint, g: Footprint, flows: dict[int, Flows], given: Rules) -> tuple[Perhaps, ...]:
+    """What could order the two besides the rules in `given`, had we looked closer."""
+    loops, together = common_loops(f, g)
+    tile_f, tile_g = len(f.loops), len(g.loops)
+    out: list[Perhaps] = []
+    for first, second, backward in ((f, g, False), (g, f, True)):
+        for relation, across in sorted(flows.get(second.access.index, {}).get(first.access.index, frozenset())):
+            pairs = [(d, e) for d, e in enumerate(relation) if e != EVERY]
+            lanes = tuple((tile_f + (e if backward else d), tile_g + (d if backward else e)) for d, e in pairs)
+            if not across and together and not backward and loops + lanes in given.always:
+                continue
+            out.append(Perhaps(lanes, loops, backward))
+    return tuple(out)
 
 
 def _elements(f: Footprint) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from racefree.proof.footprint import between, depend, listing, within
 from racefree.proof.footprint.between import Meeting, Reach
 from racefree.proof.footprint.depend import Dependences
 from racefree.proof.footprint.evaluate import Footprint
-from racefree.proof.footprint.order import Rules, rules
+from racefree.proof.footprint.order import Rules, perhaps, rules
+from racefree.proof.footprint.possible import Flows, possible_dependences
 from racefree.proof.footprint.shadow import Lattice, Points, Shadow, shadow
 from racefree.proof.footprint.survey import CELL_LIMIT, Chunk, Facts, Launch, prepare, survey
 from racefree.proof.footprint.values import I64, Region, Unknown
@@ -42,6 +43,7 @@ class _State:
     launch: Launch
     strict: bool
     dependences: Dependences
+    possible: dict[int, Flows]
     used: Facts = field(default_factory=Facts)
     assumed: set[str] = field(default_factory=set)
     races: list[Witness] = field(default_factory=list)
@@ -56,7 +58,7 @@ class _State:
 def decide(program: Program, facts: LaunchFacts, *, strict: bool) -> Decision:
     """The verdict of the geometry rung on this launch. Raises `Refused` when the footprints cannot be evaluated."""
     launch = prepare(program, facts)
-    state = _State(launch, strict, depend.dependences(program))
+    state = _State(launch, strict, depend.dependences(program), possible_dependences(program))
     for chunk in survey(launch, state.used):
         _collect(state, chunk)
         _within(state, chunk)
@@ -196,7 +198,8 @@ def _moved(state: _State, found: Meeting, cluster: int) -> Meeting:
 def _doubt_or_race(state: _State, a: Reach | None, b: Reach | None, cluster: int, i: int, j: int) -> None:
     found = None if a is None or b is None else between.meeting(a, b)
     if found is not None:
-        assert a is not None and b is not None
+        assert a is not None
+        assert b is not None
         state.races.append(between_race(state.launch, a.access, b.access, _moved(state, found, cluster)))
         return
     access = next(x for x in accesses(state.launch.program) if x.index == (i if i in state.widened else j))
@@ -324,13 +327,21 @@ def _certain(state: _State, chunk: Chunk, question: Question, found: within.Clas
     f, g = question.f, question.g
     if f.repeats or g.repeats or isinstance(question.count_f, Unknown) or isinstance(question.count_g, Unknown):
         return None
-    if f.where.exact and g.where.exact:
-        return found
     rows = len(chunk.programs)
-    a, b = (shadow(x, x.where.must, rows, 0, CELL_LIMIT) for x in (f, g))
-    if a is None or b is None:
-        return None
-    return _search(chunk, question, a, b, f.where.must, g.where.must)[1]
+    sure: within.Clash | None = found
+    if not (f.where.exact and g.where.exact):
+        a, b = (shadow(x, x.where.must, rows, 0, CELL_LIMIT) for x in (f, g))
+        sure = None if a is None or b is None else _search(chunk, question, a, b, f.where.must, g.where.must)[1]
+    doubts = perhaps(f, g, state.possible, question.rules)
+    if sure is None or not doubts:
+        return sure
+    asked = replace(question, rules=replace(question.rules, perhaps=doubts))
+    # The row of the clash is looked at first; only if everything in it may be ordered are the others.
+    for chosen in (np.array([sure.row]), np.arange(rows)):
+        rest = listing.listed(asked, f.where.must, g.where.must, chosen, rows).owned
+        if rest is not None:
+            return rest
+    return None
 
 
 def _search(

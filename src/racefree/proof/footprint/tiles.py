@@ -65,10 +65,10 @@ def expand(value: Val, axis: int) -> Val:
         return np.expand_dims(data, axis + 1)
 
     def coefs(values: tuple[Coef, ...]) -> tuple[Coef, ...]:
-        return values[:axis] + (0,) + values[axis:]
+        return (*values[:axis], 0, *values[axis:])
 
     def box(region: Box) -> Box:
-        return Box(region.rows, region.bounds[:axis] + (None,) + region.bounds[axis:])
+        return Box(region.rows, (*region.bounds[:axis], None, *region.bounds[axis:]))
 
     return _rearranged(value, cells, coefs, box)
 
@@ -208,11 +208,11 @@ def _reshaped_coefs(coefs: tuple[Coef, ...], old: Shape, new: Shape) -> tuple[Co
             if _product(a) < _product(b):
                 if left >= len(old):
                     return None
-                a, left = a + (old[left],), left + 1
+                a, left = (*a, old[left]), left + 1
             else:
                 if right >= len(new):
                     return None
-                b, right = b + (new[right],), right + 1
+                b, right = (*b, new[right]), right + 1
         unit = _flat_step(coefs[i:left], old[i:left])
         if unit is None:
             return None
@@ -262,7 +262,8 @@ def first_element(value: Val, shape: Shape, frame: Frame) -> Val:
 
     def box(region: Box) -> Box:
         narrowed = broadcast(Truth(region, region), shape, tuple(2 for _ in shape))
-        assert isinstance(narrowed, Truth) and isinstance(narrowed.may, Box)
+        assert isinstance(narrowed, Truth)
+        assert isinstance(narrowed.may, Box)
         return Box(narrowed.may.rows, narrowed.may.bounds[:loops])
 
     return _rearranged(value, cells, lambda coefs: coefs[:loops], box)
@@ -273,7 +274,8 @@ def join(left: Val, right: Val, shape: Shape, frame: Frame) -> Val:
     if isinstance(left, Unknown) or isinstance(right, Unknown):
         return left if isinstance(left, Unknown) else right
     if isinstance(left, Truth) or isinstance(right, Truth):
-        assert isinstance(left, Truth) and isinstance(right, Truth)
+        assert isinstance(left, Truth)
+        assert isinstance(right, Truth)
         may = _stack(cells_of(left.may, frame, shape), cells_of(right.may, frame, shape), frame)
         must = _stack(cells_of(left.must, frame, shape), cells_of(right.must, frame, shape), frame)
         region = Cells(may.astype(np.bool_, copy=False))
@@ -339,7 +341,7 @@ def fold(
 ) -> Dense | None:
     """A reduction (or scan) of the tile's dimension `axis`; unknown where any element it covers is unknown."""
     at = 1 + loops + axis
-    lead = value.data.shape[:at] + (shape[axis],) + value.data.shape[at + 1 :]
+    lead = (*value.data.shape[:at], shape[axis], *value.data.shape[at + 1 :])
     data = np.broadcast_to(value.data, lead)
     if combine in ("maxu", "minu"):
         if bits >= 64 and (data < 0).any():
@@ -351,7 +353,7 @@ def fold(
     known = None if value.known is None else np.broadcast_to(value.known, lead)
     if not scan:
         out = ufunc.reduce(data, axis=at)
-        return Dense(wrap_cells(out, bits), None if known is None else known.all(axis=at))
+        return Dense(wrap_cells(out, bits), None if known is None else np.asarray(known.all(axis=at), dtype=np.bool_))
     if reverse:
         data, known = np.flip(data, at), None if known is None else np.flip(known, at)
     out = ufunc.accumulate(data, axis=at)

@@ -251,10 +251,7 @@ def is_empty(region: Region) -> bool:
         return not region.data.any()
     if not region.rows.any():
         return True
-    for bound in region.bounds:
-        if bound is not None and not (np.asarray(bound[0]) < np.asarray(bound[1])).any():
-            return True
-    return False
+    return any(bound is not None and not (np.asarray(bound[0]) < np.asarray(bound[1])).any() for bound in region.bounds)
 
 
 def is_full(region: Region) -> bool:

@@ -234,7 +234,7 @@ def _ask(
     """Do the footprints meet with equal indices along `equal` and, along `differing`, f's index less (more) than g's?"""
     f, g = pair.f, pair.g
     left, right = _Side(f.base.copy()), _Side(g.base.copy())
-    offsets = {**{key: 0 for key in equal}, **pair.offset}
+    offsets = {**dict.fromkeys(equal, 0), **pair.offset}
     used_f: set[int] = set()
     used_g: set[int] = set()
     for (x, y), offset in offsets.items():

@@ -105,3 +105,21 @@ def test_superincreasing_steps_need_no_budget() -> None:
     target = sum(step for step, _ in steps[::2])
     assert solve(Equation(steps, target), 60) == tuple(1 - i % 2 for i in range(60))
     assert solve(Equation(steps, target + 1000003 * 3 * 2), 60) is None
+
+
+def test_terms_collapse_only_without_a_gap() -> None:
+    # 0, 1, 2 and 4, 5, 6: the sum 3 falls between. With one more unit the sums have no gap.
+    assert solve(Equation(((1, 2), (4, 1)), 3)) is None
+    assert solve(Equation(((1, 3), (4, 1)), 7)) == (3, 1)
+
+
+def test_a_residue_past_the_bound_is_no_solution() -> None:
+    assert reduce(Equation(((1, 2), (5, 3), (10, 4)), 3)) is None
+    assert reduce(Equation(((1, 2), (5, 3), (10, 4)), 58)) is None
+    assert solve(Equation(((1, 3), (5, 3), (10, 4)), 58)) == (3, 3, 4)
+
+
+def test_halves_do_not_trust_a_match_modulo_the_word() -> None:
+    assert halves((Term((1 << 64) + 1, 1, 0),), 1) is UNKNOWN
+    assert halves((Term((1 << 64) + 1, 1, 0),), (1 << 64) + 1) == [1]
+    assert halves((Term((1 << 64) + 1, 1, 0),), 2) is None

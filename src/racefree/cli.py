@@ -18,7 +18,7 @@ from click.core import ParameterSource
 import racefree
 from racefree.config import settings
 from racefree.errors import InputError, MissingPackage, RacefreeError, UnsupportedVersion
-from racefree.frontends import Found, Request, front_end, inputs
+from racefree.frontends import Found, FrontEnd, Request, front_end, inputs
 from racefree.launch import Launch
 from racefree.report import exits, formats, text
 from racefree.report.model import Report
@@ -53,33 +53,37 @@ def racefree_command() -> None:
 )
 @click.option("--grid", metavar="X[,Y[,Z]]", help="Grid of a TTIR module.")
 @click.option("--arg", "given", multiple=True, metavar="NAME=VALUE", help="Argument of a TTIR module; repeatable.")
+@click.option(
+    "--order", type=click.Choice(["both", "dependencies", "semaphores"]), help="What orders engine programs [both]."
+)
 @click.option("-v", "--verbose", is_flag=True, help="Also show what was proved, and for which launches.")
 @click.option("-q", "--quiet", is_flag=True, help="Show races and what was not analysed, nothing else.")
 @click.argument("path", type=click.Path(path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def check(path: Path, arguments: tuple[str, ...], **options: Any) -> None:
-    """Check a script, saved launches or a TTIR module.
+    """Check a script, saved launches, engine programs or a TTIR module.
 
-    PATH is a Python script (ARGUMENTS are its own), a folder of saved launches, one saved launch, or a .ttir file.
+    PATH is a Python script (ARGUMENTS are its own), a saved launch, an engine program, a .ttir file, or a folder of them;
+    but for scripts, more paths and options may follow.
     A script runs in this process up to its kernels, which are analysed and not run; what it prints goes to stderr.
     """
+    paths = [path]
     with _told_plainly():
         if arguments and (path.is_dir() or not front_end(path).takes_arguments):
-            options |= _options_behind(path, arguments)
+            paths, behind = _paths_and_options(path, arguments)
+            options |= behind
             arguments = ()
-    _check(path, arguments, options)
+    _check(paths, arguments, options)
 
 
-def _options_behind(path: Path, arguments: tuple[str, ...]) -> dict[str, Any]:
-    """What follows a path that is no script is options of ours."""
-    with check.make_context("check", [*arguments, "--", str(path)]) as context:
+def _paths_and_options(path: Path, arguments: tuple[str, ...]) -> tuple[list[Path], dict[str, Any]]:
+    """What follows a path that is no script: more paths, and options of ours."""
+    command = click.Command("check", params=check.params)
+    with command.make_context("check", [str(path), *arguments]) as context:
         given = {
             n: v for n, v in context.params.items() if context.get_parameter_source(n) is ParameterSource.COMMANDLINE
         }
-    extra = [*given.pop("arguments", ())]
-    if given.pop("path", path) != path or extra:
-        raise click.UsageError("check takes one input; only a script takes arguments of its own")
-    return given
+    return [given.pop("path"), *map(Path, given.pop("arguments", ()))], given
 
 
 @racefree_command.command("explain")
@@ -130,7 +134,7 @@ def tile_race_command(compiled: bool, target: str | None, script: Path, argument
     """Check a Python script that launches Triton kernels, and show what was proved."""
     if not compiled:
         raise click.UsageError("pass --compile: racefree analyses compiled kernels, it does not run them")
-    _check(script, arguments, {"target": target, "verbose": True})
+    _check([script], arguments, {"target": target, "verbose": True})
 
 
 def main() -> None:
@@ -143,14 +147,14 @@ def tile_race() -> None:
     tile_race_command(prog_name="tile-race")
 
 
-def _check(path: Path, arguments: Sequence[str], options: dict[str, Any]) -> NoReturn:
+def _check(paths: Sequence[Path], arguments: Sequence[str], options: dict[str, Any]) -> NoReturn:
     start = time.perf_counter()
     found = Found()
     with _told_plainly():
         targets = _output_files(options.get("outputs", ()), options.get("shown", "text"))
         asked = {name: options.get(name) for name in ("target", "lanes", "scope", "budget")}
-        chosen = settings(project=path.resolve().parent, **asked)
-        files = inputs(path)
+        chosen = settings(project=paths[0].resolve().parent, **asked)
+        files = inputs(paths)
         grid = _grid(options.get("grid"))
         requests = [
             Request(
@@ -160,6 +164,7 @@ def _check(path: Path, arguments: Sequence[str], options: dict[str, Any]) -> NoR
                 grid=grid,
                 given=tuple(options.get("given", ())),
                 save_to=options.get("save_to"),
+                order=options.get("order") or "both",
             )
             for file in files
         ]
@@ -176,9 +181,9 @@ def _check(path: Path, arguments: Sequence[str], options: dict[str, Any]) -> NoR
 def _run(requests: Sequence[Request], found: Found) -> bool:
     """Check every input. Of several, one that cannot be read does not stop the others; true when there was one."""
     failed = False
-    for request in requests:
+    for kind, batch in _batches(requests):
         try:
-            front_end(request.path).load()(request, found)
+            kind.load()(batch, found)
         except InputError as error:
             if len(requests) == 1:
                 raise
@@ -186,10 +191,26 @@ def _run(requests: Sequence[Request], found: Found) -> bool:
             found.notes.append(f"not checked: {error}")
             failed = True
         except KeyboardInterrupt:
-            found.notes.append(f"interrupted while checking {request.path}")
+            found.notes.append(f"interrupted while checking {batch[0].path}")
             found.interrupted = True
             break
     return failed
+
+
+def _batches(requests: Sequence[Request]) -> list[tuple[FrontEnd, list[Request]]]:
+    """Requests with their front ends: those of a front end that looks at files together in one batch, others alone."""
+    batches: list[tuple[FrontEnd, list[Request]]] = []
+    together: dict[str, list[Request]] = {}
+    for request in requests:
+        kind = front_end(request.path)
+        if not kind.together:
+            batches.append((kind, [request]))
+        elif kind.name in together:
+            together[kind.name].append(request)
+        else:
+            together[kind.name] = [request]
+            batches.append((kind, together[kind.name]))
+    return batches
 
 
 def _own_faults(found: Found, *, verbose: bool) -> None:

@@ -66,7 +66,12 @@ def proved() -> RaceVerdict:
 def racing() -> RaceVerdict:
     records = (
         race(access("store", 11, 64, lane=(32,)), access("store", 11, 64, lane=(0,))),
-        race(access("load", 10, 31, lane=(0,), tensor="x"), access("store", 11, 31, lane=(31,), tensor="x"), "WAR", (1, 0)),
+        race(
+            access("load", 10, 31, lane=(0,), tensor="x"),
+            access("store", 11, 31, lane=(31,), tensor="x"),
+            "WAR",
+            (1, 0),
+        ),
     )
     config = RaceConfigVerdict({"BLOCK": 32}, Status.RACES, "geometry", races=records, seconds=0.002)
     return RaceVerdict(Status.RACES, None, (), (config,), ("one possible race was withheld",), "triton 3.8 cuda", 0.002)
@@ -74,7 +79,9 @@ def racing() -> RaceVerdict:
 
 def refused() -> RaceVerdict:
     where = Site(FILE, 22, 13, "table")
-    refusal = Refusal("indirect-address", "the address depends on index, whose contents are unknown: float | <dtype>", where)
+    refusal = Refusal(
+        "indirect-address", "the address depends on index, whose contents are unknown: float | <dtype>", where
+    )
     config = RaceConfigVerdict({}, Status.UNSUPPORTED, refusal=refusal)
     return RaceVerdict(Status.UNSUPPORTED, None, (), (config,))
 
@@ -85,7 +92,9 @@ def racy_report() -> Report:
     launches = [launch("shift", 8, shifts), launch("clean", 30, proved()), launch("table", 20, refused())]
     launches.append(launch("shift", 8, shifts))
     script = Script("/project/train.py", Ending.EXITED, "exited with status 3")
-    return Report("0.0.0", "/project", launch_subjects(launches), script, ("one forked child was not seen",), SOURCES, 1.5)
+    return Report(
+        "0.0.0", "/project", launch_subjects(launches), script, ("one forked child was not seen",), SOURCES, 1.5
+    )
 
 
 @pytest.fixture

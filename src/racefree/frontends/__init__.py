@@ -6,8 +6,7 @@ A kind of input is added by one entry of `FRONT_ENDS`. Its module is loaded only
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -23,7 +22,10 @@ HEAD_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One input and how to check it. `arguments` belong to a script, `grid` and `given` (`NAME=VALUE`) to a bare module."""
+    """One input and how to check it.
+
+    `arguments` belong to a script, `grid` and `given` (`NAME=VALUE`) to a bare module, `order` to an engine program.
+    """
 
     path: Path
     settings: Settings
@@ -31,6 +33,7 @@ class Request:
     grid: tuple[int, int, int] | None = None
     given: tuple[str, ...] = ()
     save_to: Path | None = None
+    order: str = "both"
 
 
 @dataclass(slots=True)
@@ -58,6 +61,7 @@ class Found:
 
 
 Check = Callable[[Request, Found], None]
+CheckTogether = Callable[[Sequence[Request], Found], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +69,27 @@ class FrontEnd:
     """`recognises(path, head)` sees the first bytes of the file; `module` has the function `check(request, found)`.
 
     What follows the input on the command line belongs to the input if it `takes_arguments`, else it is options of ours.
+    The files of a front end that looks at them `together` go to one call, `check(requests, found)`.
     """
 
     name: str
     recognises: Callable[[Path, bytes], bool]
     module: str
     takes_arguments: bool = False
+    together: bool = False
 
-    def load(self) -> Check:
-        check: Check = import_module(self.module).check
-        return check
+    def load(self) -> CheckTogether:
+        """A function that checks requests of this kind: all of them in one call, or one call each."""
+        check = import_module(self.module).check
+        if self.together:
+            return check  # type: ignore[no-any-return]
+
+        def one_by_one(requests: Sequence[Request], found: Found) -> None:
+            each: Check = check
+            for request in requests:
+                each(request, found)
+
+        return one_by_one
 
 
 def is_json(head: bytes) -> bool:
@@ -84,6 +99,11 @@ def is_json(head: bytes) -> bool:
 
 def _is_saved_launch(_path: Path, head: bytes) -> bool:
     return is_json(head) and b"racefree-launch" in head
+
+
+def _is_engine_program(path: Path, head: bytes) -> bool:
+    """BIR documents as JSON, or as a CBOR map (with or without the tag that says so)."""
+    return (is_json(head) and b"racefree-" not in head[:200]) or path.suffix == ".cbor"
 
 
 def _is_ttir(path: Path, head: bytes) -> bool:
@@ -100,6 +120,7 @@ def _is_script(path: Path, head: bytes) -> bool:
 
 FRONT_ENDS = (
     FrontEnd("saved launch", _is_saved_launch, "racefree.frontends.saved"),
+    FrontEnd("engine program", _is_engine_program, "racefree.frontends.engine", together=True),
     FrontEnd("TTIR module", _is_ttir, "racefree.frontends.module"),
     FrontEnd("Python script", _is_script, "racefree.frontends.script", takes_arguments=True),
 )
@@ -115,25 +136,18 @@ def front_end(path: Path) -> FrontEnd:
     for candidate in FRONT_ENDS:
         if candidate.recognises(path, head):
             return candidate
-    raise InputError(f"{path} is none of: {', '.join(each.name for each in FRONT_ENDS)}{_json_doubt(path, head)}")
+    raise InputError(f"{path} is none of: {', '.join(each.name for each in FRONT_ENDS)}")
 
 
-def _json_doubt(path: Path, head: bytes) -> str:
-    """For a JSON file that nobody knows: whether it is even JSON."""
-    if not is_json(head):
-        return ""
-    try:
-        json.loads(path.read_bytes())
-    except ValueError as error:
-        return f" (and it is damaged JSON: {error})"
-    return ""
-
-
-def inputs(path: Path) -> tuple[Path, ...]:
-    """The files to check: the path itself, or the JSON files directly in a folder, sorted by name."""
-    if not path.is_dir():
-        return (path,)
-    found = tuple(sorted(p for p in path.iterdir() if p.suffix == ".json" and p.is_file()))
-    if not found:
-        raise InputError(f"{path} holds no saved launches (*.json)")
-    return found
+def inputs(paths: Iterable[Path]) -> tuple[Path, ...]:
+    """The files to check: the paths themselves, and the JSON and CBOR files anywhere in those that are folders, sorted."""
+    found: list[Path] = []
+    for path in paths:
+        if not path.is_dir():
+            found.append(path)
+            continue
+        inside = sorted(p for p in path.rglob("*") if p.suffix in (".json", ".cbor") and p.is_file())
+        if not inside:
+            raise InputError(f"{path} holds no saved launches and no engine programs (*.json)")
+        found += inside
+    return tuple(dict.fromkeys(found))

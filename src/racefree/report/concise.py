@@ -12,10 +12,8 @@ def render(report: Report) -> str:
     for occurrence in distinct_findings(report):
         finding = occurrence.finding
         other = f" and {report.place(finding.second.site)}" if finding.second.site != finding.first.site else ""
-        title = RULES[finding.rule].title
-        lines.append(
-            f"{report.place(finding.site)}: {finding.rule} {title} on {finding.first.place}{other} [{occurrence.subject.name}]"
-        )
+        what = f"{finding.rule} {RULES[finding.rule].title} on {finding.first.place}{other}"
+        lines.append(f"{report.place(occurrence.site)}: {what} [{occurrence.subject.name}]")
     for unanalysed in distinct_gaps(report):
         reason = " ".join(unanalysed.gap.reason.split())
         where = report.place(unanalysed.gap.site)

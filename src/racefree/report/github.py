@@ -15,7 +15,7 @@ def render(report: Report) -> str:
         title = f"{finding.rule} {RULES[finding.rule].title}"
         message = f"{finding.first.place}: {text.said(finding.first)}; {text.said(finding.second)} at "
         message += f"{report.place(finding.second.site)}. {finding.reason}"
-        lines.append(_command(report, "error", finding.site, title, message))
+        lines.append(_command(report, "error", occurrence.site, title, message))
     for unanalysed in distinct_gaps(report):
         title = f"not analysed: {unanalysed.gap.kind}"
         lines.append(_command(report, "warning", unanalysed.gap.site, title, unanalysed.gap.reason))

@@ -133,11 +133,12 @@ class Report:
         return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else path.as_posix()
 
     def place(self, site: Site | None) -> str:
-        """`file:line:column`, the column left out where it is not known."""
+        """`file:line:column`, as much of it as is known: a site of line 0 is a whole file."""
         if site is None:
             return "<unknown>"
-        column = f":{site.column}" if site.column else ""
-        return f"{self.path(site.file)}:{site.line}{column}"
+        line = f":{site.line}" if site.line else ""
+        column = f":{site.column}" if site.line and site.column else ""
+        return f"{self.path(site.file)}{line}{column}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +179,11 @@ class Occurrence:
     launches: int
     fingerprint: str
 
+    @property
+    def site(self) -> Site | None:
+        """Where to point at: the first access, or the subject when its accesses have no source."""
+        return self.finding.site or self.subject.site
+
 
 def distinct_findings(report: Report) -> tuple[Occurrence, ...]:
     """Every race once: findings of one rule between the same two source lines of one kernel are one."""
@@ -193,7 +199,7 @@ def distinct_findings(report: Report) -> tuple[Occurrence, ...]:
             elif key not in counted:
                 seen[key] = replace(known, launches=known.launches + subject.repeats)
             counted.add(key)
-    return tuple(sorted(seen.values(), key=lambda o: (site_key(o.finding.site), o.finding.rule, o.fingerprint)))
+    return tuple(sorted(seen.values(), key=lambda o: (site_key(o.site), o.finding.rule, o.fingerprint)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +239,7 @@ def fingerprint(report: Report, subject: Subject, finding: Finding) -> str:
         ]
         if report.line(side.site) is None and side.site is not None:
             parts.append(str(side.site.line))
-        if side.site is None:
+        if side.site is None or subject.kind != "launch":
             parts.append(side.actor)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
 

@@ -31,6 +31,7 @@ ATOMIC_AND_PLAIN = "RF005"
 ATOMICS_APART = "RF006"
 ENGINE_WRITES = "RF101"
 ENGINE_READ_WRITE = "RF102"
+CORES_APART = "RF103"
 
 _ALL = (
     _rule(
@@ -212,6 +213,26 @@ _ALL = (
         """
         DMA queue:   write SBUF[0:64]          raise S by 1 at completion
         Tensor:      wait until S >= 1;        read SBUF[0:64]
+        """,
+    ),
+    _rule(
+        CORES_APART,
+        "conflict between cores",
+        """
+        Instructions of two cores of one logical core touch the same bytes of shared memory, at least one of them writes,
+        and no core barrier separates them.
+        """,
+        """
+        Each core runs its own program; they meet only at core barriers. A semaphore of one core says nothing about the
+        other.
+        """,
+        """
+        core 0:  write DRAM[0:64];  core barrier
+        core 1:  core barrier;  core barrier;  read DRAM[0:64]     (its first barrier meets core 0's only one)
+        """,
+        """
+        core 0:  write DRAM[0:64];  core barrier
+        core 1:  core barrier;  read DRAM[0:64]
         """,
     ),
 )

@@ -95,8 +95,8 @@ def _races(report: Report) -> Iterator[Json]:
 def _locations(report: Report, occurrence: Occurrence) -> Json:
     finding, subject = occurrence.finding, occurrence.subject
     located: Json = {}
-    if finding.site is not None:
-        located["locations"] = [_location(report, finding.site)]
+    if occurrence.site is not None:
+        located["locations"] = [_location(report, occurrence.site)]
     related: list[Json] = []
     for side in (finding.first, finding.second):
         if side.site is not None:

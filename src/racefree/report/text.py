@@ -67,7 +67,7 @@ def render_gaps(report: Report, options: Options | None = None) -> str:
 def race(report: Report, occurrence: Occurrence, options: Options) -> str:
     finding, subject, paint = occurrence.finding, occurrence.subject, options.paint
     head = (
-        f"{paint(report.place(finding.site), 'place')}: {paint('RACE', 'race')} {finding.rule} "
+        f"{paint(report.place(occurrence.site), 'place')}: {paint('RACE', 'race')} {finding.rule} "
         f"{RULES[finding.rule].title} on {finding.first.place}"
     )
     lines = [head, *_context(report, occurrence)]
@@ -82,8 +82,11 @@ def race(report: Report, occurrence: Occurrence, options: Options) -> str:
 def _context(report: Report, occurrence: Occurrence) -> list[str]:
     subject = occurrence.subject
     origin = f", launched at {report.place(subject.origin)}" if subject.origin else ""
-    config = f", config {occurrence.finding.config}" if occurrence.finding.config else ""
-    lines = [f"  {subject.kind} of {subject.name}{origin}{config}" if subject.kind == "launch" else f"  {subject.name}"]
+    if subject.kind == "launch":
+        config = f", config {occurrence.finding.config}" if occurrence.finding.config else ""
+        lines = [f"  launch of {subject.name}{origin}{config}"]
+    else:
+        lines = [f"  {subject.kind} {subject.name}, {occurrence.finding.config}"]
     lines += [f"  {detail}" for detail in subject.details]
     if occurrence.launches > 1:
         lines.append(f"  the same race in {occurrence.launches} launches; this is the first")
@@ -192,7 +195,7 @@ def script_ending(report: Report) -> list[str]:
 def summary(counts: Counts, options: Options | None = None) -> str:
     """The last line. It always has the same figures, zeros included, so that it can be compared and searched."""
     paint = options.paint if options else plain
-    parts = [f"{counts.launches} launches"]
+    parts = [f"{counts.launches} launches"] if counts.launches or not counts.programs else []
     if counts.programs:
         parts.append(f"{counts.programs} engine programs")
     races = f"{counts.races} races"

@@ -5,6 +5,7 @@
     # any-grid: ok | races                   over all grids along the axes the kernel reads; absent: no claim
     # grid: 4                                or "2, 3"
     # warps: 1                               default 4
+    # judge: interleavings                   atomics order the launch: enumeration of pairs cannot judge it
 
 `# R1` marks a line. A read-write pair inside one program is in execution order.
 """
@@ -45,15 +46,16 @@ class Entry:
     any_grid: str | None
     grid: tuple[int, ...]
     num_warps: int
+    synchronises: bool
 
     @property
     def name(self) -> str:
         return self.path.stem
 
 
-def entries() -> list[Entry]:
-    """All corpus files, by name."""
-    return [parse(path) for path in sorted(FOLDER.glob("*.py"))]
+def entries(*, synchronising: bool) -> list[Entry]:
+    """The corpus files whose atomics order the launch, or all others; by name."""
+    return [e for e in map(parse, sorted(FOLDER.glob("*.py"))) if e.synchronises is synchronising]
 
 
 def parse(path: Path) -> Entry:
@@ -66,7 +68,8 @@ def parse(path: Path) -> Entry:
     expect = _expectation(header["expect"], marks)
     strict = _expectation(header["strict"], marks) if "strict" in header else expect
     grid = tuple(int(n) for n in header["grid"].split(","))
-    return Entry(path, expect, strict, header.get("any-grid"), grid, int(header.get("warps", 4)))
+    synchronises = header.get("judge") == "interleavings"
+    return Entry(path, expect, strict, header.get("any-grid"), grid, int(header.get("warps", 4)), synchronises)
 
 
 def _expectation(text: str, marks: dict[str, int]) -> Expectation:

@@ -10,7 +10,7 @@ from racefree.graph.program import Program, accesses
 from racefree.proof.replay import Race, Where, confirm, enumerate_races
 from racefree.proof.replay.enumeration import Rules
 
-ENTRIES = entries()
+ENTRIES = entries(synchronising=False)
 
 
 def pairs_of(program: Program, races: tuple[Race, ...]) -> Pairs:

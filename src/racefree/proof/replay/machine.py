@@ -71,7 +71,7 @@ class Event:
     unknown address or mask were left out (only where the caller allowed it).
     With tracking, element i of `depends` is the set of reads that the address, mask and written value of lane i were
     computed from, as bits of an integer, and lane i (row-major) of a reading access is read number `first_read + i`;
-    `control` is the set of reads that decided the branches and loops on the way here.
+    `control` is the set of reads that decided the branches around this and the loops it had to wait for.
     """
 
     access: Access
@@ -149,6 +149,7 @@ class _Machine:
     reads: int = 0
     spent: int = 0
     control: int = 0
+    waited: int = 0
 
     def run(self) -> Steps:
         for parameter in self.program.parameters:
@@ -185,10 +186,12 @@ class _Machine:
         """What follows is reached because of these values. Returns what decided before."""
         before = self.control
         for condition in conditions:
-            taint = self._get(condition).taint
-            if taint is not None:
-                self.control |= int(taint.reshape(-1)[0])
+            self.control |= self._sources(condition)
         return before
+
+    def _sources(self, scalar: Value) -> int:
+        taint = self._get(scalar).taint
+        return 0 if taint is None else int(taint.reshape(-1)[0])
 
     def _spend(self, site: Site) -> None:
         self.spent += 1
@@ -326,7 +329,7 @@ class _Machine:
             self._bind(loop.before_args, carried)
             yield from self._body(loop.before)
             forwarded = self._all(loop.forwarded)
-            self._decided_by(loop.condition)  # for good: what follows the loop runs once the condition has failed
+            self.waited |= self._sources(loop.condition)
             if not self._scalar(loop.condition, "a loop condition", loop.site):
                 break
             self._bind(loop.after_args, forwarded)
@@ -356,7 +359,7 @@ class _Machine:
         addresses = np.asarray(pointer.bits).view(np.int64)
         event = Event(
             access, tuple(self.iterations), self.epoch, self.order, addresses, active, operands, complete, depends,
-            first_read, self.control,
+            first_read, self.control | self.waited,
         )  # fmt: skip
         observed = yield event
         self.order += 1

@@ -1,0 +1,256 @@
+"""Random sequentially consistent interleavings of a launch's instances, with release and acquire judged afterwards.
+
+A race one interleaving shows is a race. None in many says little: this confirms `races` and tests `ok`, it proves nothing.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from racefree.access import Kind
+from racefree.graph.launch import LaunchFacts
+from racefree.graph.program import Program, accesses
+from racefree.proof.replay import Event, Lanes, Options, Steps, left_behind, steps, untouched_memory
+from racefree.proof.replay.enumeration import instances
+from racefree.proof.replay.lanes import element_bits
+from racefree.proof.replay.machine import Pid
+
+
+class Stuck(Exception):
+    """The interleaving did not end within its steps."""
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """One lane of one executed access; `acquired` are the release nodes its own program order makes visible to it."""
+
+    instance: int
+    event: Event
+    lane: int
+    start: int
+    acquired: list[Acquisition] = field(default_factory=list)
+
+    @property
+    def stop(self) -> int:
+        return self.start + self.event.access.element_bytes
+
+
+@dataclass(slots=True, eq=False)
+class Acquisition:
+    """An acquiring lane, and the releases it read from."""
+
+    by: Node
+    sources: tuple[Node, ...]
+
+
+@dataclass(slots=True)
+class _Cell:
+    """What an atomic would read from: the releases at the head of the current release sequence."""
+
+    size: int
+    heads: tuple[Node, ...]
+
+
+@dataclass(slots=True)
+class _Instance:
+    number: int
+    pid: Pid
+    stepper: Steps
+    pending: Event | None = None
+    done: bool = False
+    acquisitions: list[Acquisition] = field(default_factory=list)
+
+
+def find_race(program: Program, facts: LaunchFacts, *, seed: int, rounds: int = 60) -> tuple[int, int] | None:
+    """Indices of two accesses of different instances that some interleaving leaves unordered, or None."""
+    rng = random.Random(seed)
+    for _ in range(rounds):
+        try:
+            nodes = _Run(program, facts, rng).run()
+        except Stuck:
+            continue
+        found = _unordered(nodes, facts)
+        if found is not None:
+            return found
+    return None
+
+
+class _Run:
+    """One interleaving."""
+
+    def __init__(self, program: Program, facts: LaunchFacts, rng: random.Random, limit: int = 4000) -> None:
+        self.facts = facts
+        self.rng = rng
+        self.limit = limit
+        memory = untouched_memory(facts)
+        self.memory = memory
+        self.bytes: dict[int, int | None] = {}
+        self.cells: dict[int, _Cell] = {}
+        self.nodes: list[Node] = []
+        unread = frozenset(a.index for a in accesses(program) if a.kind is Kind.LOAD)
+        options = Options(track=True, may_be_unknown=unread)
+        self.instances = [
+            _Instance(number, pid, steps(program, facts, pid, memory, options))
+            for number, pid in enumerate(instances(facts))
+        ]
+
+    def run(self) -> list[Node]:
+        for instance in self.instances:
+            self._advance(instance, None)
+        taken = 0
+        burst = self.rng.choice((1, 1, 3, 10, 40))
+        while alive := [i for i in self.instances if not i.done]:
+            instance = self.rng.choice(alive)
+            for _ in range(self.rng.randint(1, burst)):
+                taken += 1
+                if taken > self.limit:
+                    raise Stuck
+                if instance.pending is None:
+                    break
+                self._advance(instance, self._execute(instance, instance.pending))
+        return self.nodes
+
+    def _advance(self, instance: _Instance, reply: Lanes | None) -> None:
+        try:
+            step = instance.stepper.send(reply)
+            while not isinstance(step, Event):
+                step = instance.stepper.send(None)
+            instance.pending = step
+        except StopIteration:
+            instance.pending, instance.done = None, True
+
+    def _execute(self, instance: _Instance, event: Event) -> Lanes | None:
+        access = event.access
+        shape = event.active.shape
+        bits = np.zeros(event.active.size, dtype=np.uint64)
+        known = np.zeros(event.active.size, dtype=np.bool_)
+        for lane in np.flatnonzero(event.active.reshape(-1)):
+            start = int(event.addresses.reshape(-1)[lane])
+            node = Node(instance.number, event, int(lane), start)
+            node.acquired = [a for a in instance.acquisitions if _follows(a.by, node, self.facts)]
+            self.nodes.append(node)
+            old = self._read(start, access.element_bytes)
+            if access.result is not None and old is not None:
+                bits[lane], known[lane] = old & ((1 << min(64, element_bits(access.result.element))) - 1), True
+            if access.kind.writes:
+                self._write(node, old)
+        if access.result is None:
+            return None
+        return Lanes(bits.reshape(shape), known.reshape(shape))
+
+    def _read(self, start: int, size: int) -> int | None:
+        value = 0
+        for offset in range(size):
+            byte = self.bytes.get(start + offset, -1)
+            if byte == -1:
+                byte = self._initial(start + offset)
+            if byte is None:
+                return None
+            value |= byte << (8 * offset)
+        return value
+
+    def _initial(self, address: int) -> int | None:
+        for storage in self.memory.storages:
+            if storage.address <= address < storage.address + storage.nbytes and storage.contents is not None:
+                return int(storage.contents[address - storage.address])
+        return None
+
+    def _write(self, node: Node, old: int | None) -> None:
+        access, size = node.event.access, node.event.access.element_bytes
+        one = [
+            Lanes(
+                np.broadcast_to(o.bits, node.event.active.shape).reshape(-1)[node.lane : node.lane + 1],
+                np.broadcast_to(o.known, node.event.active.shape).reshape(-1)[node.lane : node.lane + 1],
+            )
+            for o in node.event.operands
+        ]
+        found = Lanes(np.array([old or 0], dtype=np.uint64), np.array([old is not None]))
+        new = left_behind(access, found, one).scalar()
+        if access.kind.atomic:
+            self._synchronise(node, wrote=new is None or new != old or access.kind is Kind.RMW)
+        else:
+            for byte in range(node.start, node.stop):
+                self.cells.pop(byte, None)
+        for offset in range(size):
+            self.bytes[node.start + offset] = None if new is None else new >> (8 * offset) & 255
+
+    def _synchronise(self, node: Node, *, wrote: bool) -> None:
+        access = node.event.access
+        spans = access.scope is not None and access.scope.spans_programs
+        cell = self.cells.get(node.start)
+        heads = cell.heads if cell is not None and cell.size == access.element_bytes else ()
+        if access.sem is not None and access.sem.acquires and spans and heads:
+            acquisition = Acquisition(node, heads)
+            node.acquired.append(acquisition)
+            self.instances[node.instance].acquisitions.append(acquisition)
+        if not wrote:
+            return
+        releases = access.sem is not None and access.sem.releases and spans
+        kept = heads if spans else ()
+        self.cells[node.start] = _Cell(access.element_bytes, (*kept, node) if releases else kept)
+
+
+def _follows(first: Node, second: Node, facts: LaunchFacts) -> bool:
+    """Inside one instance: `first` (an atomic, or an access before a release) is surely done before `second`."""
+    before, after = first.event, second.event
+    if before.order >= after.order:
+        return False
+    if before.epoch < after.epoch:
+        return True
+    if before.first_read is not None:
+        read = before.first_read + first.lane
+        depends = 0 if after.depends is None else int(after.depends.reshape(-1)[second.lane])
+        if (depends | after.control) >> read & 1:
+            return True
+    if first.lane != second.lane or before.active.shape != after.active.shape:
+        return False
+    if before.active.shape == ():
+        return Kind.LOAD not in (before.access.kind, after.access.kind)
+    return before.active.size >= facts.num_warps * facts.warp_size
+
+
+def _happens_before(a: Node, b: Node, facts: LaunchFacts) -> bool:
+    """`a` of one instance is visible to `b` of another: released after it, acquired before `b`, through any chain."""
+    todo = [source for acquisition in b.acquired for source in acquisition.sources]
+    seen: set[int] = set()
+    while todo:
+        release = todo.pop()
+        if id(release) in seen:
+            continue
+        seen.add(id(release))
+        if release.instance == a.instance and (release is a or _follows(a, release, facts)):
+            return True
+        todo.extend(source for acquisition in release.acquired for source in acquisition.sources)
+    return False
+
+
+def _unordered(nodes: list[Node], facts: LaunchFacts) -> tuple[int, int] | None:
+    by_byte: dict[int, list[Node]] = {}
+    for node in nodes:
+        for byte in range(node.start, node.stop):
+            by_byte.setdefault(byte, []).append(node)
+    judged: set[tuple[int, int]] = set()
+    for meeting in by_byte.values():
+        if not any(n.event.access.kind.writes for n in meeting):
+            continue
+        for position, first in enumerate(meeting):
+            for second in meeting[position + 1 :]:
+                if first.instance == second.instance or (id(first), id(second)) in judged:
+                    continue
+                judged.add((id(first), id(second)))
+                if _conflict(first, second) and not _happens_before(first, second, facts):
+                    return first.event.index, second.event.index
+    return None
+
+
+def _conflict(first: Node, second: Node) -> bool:
+    one, other = first.event.access, second.event.access
+    if not (one.kind.writes or other.kind.writes):
+        return False
+    if not (one.kind.atomic and other.kind.atomic):
+        return True
+    same = first.start == second.start and one.element_bytes == other.element_bytes
+    return not (same and all(a.scope is not None and a.scope.spans_programs for a in (one, other)))

@@ -1,0 +1,44 @@
+"""Corpus files whose atomics order the launch, and their mutants, against random interleavings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from corpus_files import Entry, entries, launch, load
+from interleaving import find_race
+from mutating import mutants, write_mutant
+
+from racefree.graph.program import accesses
+from racefree.proof import schedule
+from racefree.proof.rungs import Options, decide
+
+ENTRIES = entries(synchronising=True)
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
+def test_verdict_and_interleavings_say_what_the_header_says(entry: Entry) -> None:
+    program, facts, _alive = launch(load(entry.path), entry.grid, entry.num_warps)
+    rounds = 40 if entry.expect.status == "races" else 6
+    found = find_race(program, facts, seed=0, rounds=rounds)
+    assert (found is not None) == (entry.expect.status == "races")
+    if found is not None:
+        lines = {a.index: a.site.line for a in accesses(program)}
+        assert tuple(sorted(lines[index] for index in found)) in {pair[:2] for pair in entry.expect.pairs}
+    result = schedule.decide(program, facts)
+    assert result.status == ("races" if entry.expect.status == "races" else "proved")
+    verdict = decide(program, facts, Options(scope="launch"))
+    assert verdict.status.value in (entry.expect.status, "unsupported")
+    for race in verdict.races:
+        first, second = sorted((race.first.source[1], race.second.source[1]))
+        assert (first, second, "WAW" if race.race_type == "WAW" else "RW") in entry.expect.pairs
+
+
+@pytest.mark.parametrize("entry", [e for e in ENTRIES if e.expect.status == "ok"], ids=lambda e: e.name)
+def test_no_mutant_that_races_is_proved(entry: Entry, tmp_path: Path) -> None:
+    for name, number, source in mutants(entry.path.read_text()):
+        path = write_mutant(tmp_path, f"{entry.name}_{name}_{number}".replace("-", "_"), source)
+        program, facts, _alive = launch(load(path), entry.grid, entry.num_warps)
+        said = decide(program, facts, Options(scope="launch")).status.value
+        races = find_race(program, facts, seed=0, rounds=8) is not None
+        assert said in ("races", "unsupported") if races else said in ("ok", "unsupported"), (name, number, source)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, assert_never
 
 from racefree.errors import Refusal, Refused
 from racefree.graph.launch import LaunchFacts
@@ -55,33 +55,63 @@ def _decide(program: Program, facts: LaunchFacts, options: Options) -> RaceConfi
     if any(n <= 0 for n in facts.grid):
         refusal = Refusal("vacuous", f"the grid {facts.grid} has no program instance")
         return RaceConfigVerdict({}, Status.VACUOUS, refusal=refusal)
-    try:
-        return _geometry(program, facts, options)
-    except Refused as refused:
-        return RaceConfigVerdict({}, Status.UNSUPPORTED, refusal=refused.refusal)
+    found = _geometry(program, facts, options)
+    if found.status is Status.UNSUPPORTED and any(a.kind.atomic for a in accesses(program)):
+        found = _schedule(program, facts, options, found)
+    return found
 
 
 def _geometry(program: Program, facts: LaunchFacts, options: Options) -> RaceConfigVerdict:
+    """The footprints of this launch: enough whenever no atomic has to order anything."""
     from racefree.proof.footprint import rung
 
-    found = rung.decide(program, facts, strict=options.lanes == "strict")
+    try:
+        found = rung.decide(program, facts, strict=options.lanes == "strict")
+    except Refused as refused:
+        return _unsupported(refused.refusal)
     certain = tuple(race for race in found.races if not may_be_ordered(program, race))
     if certain:
-        recorder = Recorder(program, facts)
-        records = tuple(recorder.record(race) for race in certain)
-        return RaceConfigVerdict({}, Status.RACES, "geometry", None, found.qualifiers, races=records)
+        return _racing("geometry", certain, found.qualifiers, program, facts)
     if found.races:
-        race = found.races[0]
-        refusal = Refusal(
-            "needs-synchronisation",
-            "two programs touch one byte here, and atomics of the kernel may order them",
-            race.second.access.site,
-        )
-        return RaceConfigVerdict({}, Status.UNSUPPORTED, refusal=refusal)
+        reason = "two programs touch one byte here, and atomics of the kernel may order them"
+        return _unsupported(Refusal("needs-synchronisation", reason, found.races[0].second.access.site))
     if found.doubt is not None:
-        return RaceConfigVerdict({}, Status.UNSUPPORTED, refusal=found.doubt)
+        return _unsupported(found.doubt)
     scope = ProofScope.THIS_PARAMS_THIS_GRID
     return RaceConfigVerdict({}, Status.OK, "geometry", scope, found.qualifiers)
+
+
+def _schedule(
+    program: Program, facts: LaunchFacts, options: Options, before: RaceConfigVerdict
+) -> RaceConfigVerdict:
+    """All interleavings of the launch's atomics; `before` stands when they do not decide."""
+    from racefree.proof import schedule
+
+    try:
+        result = schedule.decide(program, facts, strict_lanes=options.lanes == "strict")
+    except Refused as refused:
+        return _unsupported(refused.refusal)
+    match result.status:
+        case "proved":
+            return RaceConfigVerdict({}, Status.OK, result.rung, result.scope, result.qualifiers)
+        case "races":
+            return _racing(result.rung, result.races, result.qualifiers, program, facts)
+        case "passed":
+            return before if result.refusal is None else _unsupported(result.refusal)
+        case _:
+            assert_never(result.status)
+
+
+def _unsupported(refusal: Refusal) -> RaceConfigVerdict:
+    return RaceConfigVerdict({}, Status.UNSUPPORTED, refusal=refusal)
+
+
+def _racing(
+    rung: str, races: tuple[Witness, ...], qualifiers: tuple[str, ...], program: Program, facts: LaunchFacts
+) -> RaceConfigVerdict:
+    recorder = Recorder(program, facts)
+    records = tuple(recorder.record(race) for race in races)
+    return RaceConfigVerdict({}, Status.RACES, rung, None, qualifiers, races=records)
 
 
 def may_be_ordered(program: Program, race: Witness) -> bool:

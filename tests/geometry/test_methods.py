@@ -116,6 +116,7 @@ def test_terms_collapse_only_without_a_gap() -> None:
 def test_a_residue_past_the_bound_is_no_solution() -> None:
     assert reduce(Equation(((1, 2), (5, 3), (10, 4)), 3)) is None
     assert reduce(Equation(((1, 2), (5, 3), (10, 4)), 58)) is None
+    assert reduce(Equation(((1, 2), (5, 3), (10, 4)), 33)) is None
     assert solve(Equation(((1, 3), (5, 3), (10, 4)), 58)) == (3, 3, 4)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -198,14 +199,17 @@ def test_reading_leaves_the_module_as_it_was(lower: Lower, name: str) -> None:
     assert first.triton_version == triton.__version__
 
 
-def test_a_lost_operation_refuses(lower: Lower) -> None:
-    from dataclasses import replace
-
+def test_every_operation_lost_or_doubled_refuses(lower: Lower) -> None:
     kernel, signature, constants = KERNELS["add"]
     module = generic_form(lower(kernel, signature, **constants))
-    (store,) = [line for line in module.text.splitlines() if '"tt.store"' in line]
-    with pytest.raises(Refused, match=r"tt\.store"):
-        parse(replace(module, text=module.text.replace(store, "")))
+    lines = module.text.splitlines()
+    inside = [number for number, line in enumerate(lines) if line.startswith("    ")]
+    assert len(inside) > 10
+    for number in inside:
+        for kept in ([], [lines[number]] * 2):
+            text = "\n".join([*lines[:number], *kept, *lines[number + 1 :]])
+            with pytest.raises(Refused, match="parse"):
+                parse(replace(module, text=text))
 
 
 def test_renumbered_memory_orders_refuse(lower: Lower, monkeypatch: pytest.MonkeyPatch) -> None:

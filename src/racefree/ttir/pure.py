@@ -124,7 +124,8 @@ def _bitcast(reader: Reader, op: Operation) -> None:
 
 
 def _assume(reader: Reader, op: Operation) -> None:
-    (condition,) = reader.operands(op)
+    # What follows the condition are bundles about pointers (alignment, validity), which say nothing about order.
+    condition = reader.value(op.operands[0])
     reader.body.append(Assume(condition, reader.site(op.location)))
 
 

@@ -174,7 +174,12 @@ class Reader:
         handler = self._handlers.get(op.name)
         if handler is None:
             raise self.unknown(op)
-        handler(self, op)
+        try:
+            handler(self, op)
+        except (IndexError, ValueError) as error:
+            raise self.unknown(
+                op, f"{op.name} has another number of operands, results or regions than known"
+            ) from error
 
     def unknown(self, op: Operation, why: str = "") -> Refused:
         reason = why or f"{op.name} is not modelled"

@@ -27,13 +27,15 @@ class _Copy:
 class StorageBook:
     """What is known about the storages a program uses: stable addresses, copies of contents, and stale contents.
 
-    Storages are kept by weak reference to the allocation itself, so a new allocation at a reused address starts clean.
+    Storages are kept by weak reference to the allocation itself, so a new allocation at a reused address starts clean. Memory
+    that torch borrows (from numpy) outlives its storages, and is remembered by address.
     All methods expect torch function modes to be off.
     """
 
     def __init__(self, cap_bytes: int = DEFAULT_CAP_BYTES) -> None:
         self._cap_bytes = cap_bytes
         self._stale: dict[int, tuple[Any, str]] = {}
+        self._borrowed: dict[int, str] = {}
         self._copies: dict[int, _Copy] = {}
         self._meta: dict[int, tuple[Any, int]] = {}
         self._next_meta = _META_BASE
@@ -46,20 +48,23 @@ class StorageBook:
     def mark_stale(self, storage: Any, why: str) -> None:
         """From now on the contents of a torch storage are not what the real program would see there."""
         self._stale[storage._cdata] = (_weak(storage), why)
+        if _is_borrowed(storage):
+            self._borrowed[storage.data_ptr()] = why
 
     def mark_clean(self, storage: Any) -> None:
         """The whole storage was overwritten by torch with values that are real."""
         self._stale.pop(storage._cdata, None)
+        if self._borrowed and _is_borrowed(storage):
+            self._borrowed.pop(storage.data_ptr(), None)
 
     def why_stale(self, storage: Any) -> str | None:
         """The reason the contents are stale, None when they are real."""
         found = self._stale.get(storage._cdata)
-        if found is None:
-            return None
-        if found[0].expired():
-            del self._stale[storage._cdata]
-            return None
-        return found[1]
+        if found is not None and not found[0].expired():
+            return found[1]
+        if self._borrowed and _is_borrowed(storage):
+            return self._borrowed.get(storage.data_ptr())
+        return None
 
     def address_of(self, storage: Any, *, meta: bool) -> int:
         """The start of a storage; a meta storage, which has no memory, gets a range of its own."""
@@ -124,6 +129,10 @@ def _weak(storage: Any) -> Any:
     from torch.multiprocessing.reductions import StorageWeakRef
 
     return StorageWeakRef(storage)
+
+
+def _is_borrowed(storage: Any) -> bool:
+    return bool(storage.nbytes()) and not storage.resizable()
 
 
 def _bytes_of(storage: Any, address: int, nbytes: int) -> npt.NDArray[np.uint8]:

@@ -11,7 +11,6 @@ from racefree.engines.footprints import Conflicts
 from racefree.engines.kernels import scan as kernels
 from racefree.engines.order import Order
 from racefree.engines.program import I32, I64, U8, AccessFlag
-from racefree.engines.timeline import Ragged
 
 LARGEST_LIST = 10_000_000
 """Racing access pairs held in memory at most; beyond, only their number is known."""
@@ -28,7 +27,7 @@ class RacingAccesses:
 @dataclass(frozen=True, slots=True, eq=False)
 class _Chains:
     chain: I32
-    by_footprint: Ragged
+    starts: I64
     engine: I32
     writes: U8
     asynchronous: U8
@@ -55,8 +54,7 @@ def racing_accesses(order: Order, conflicts: Conflicts, *, every_pair: bool = Tr
         count = run(
             order.sequence, lines.instruction, lines.engine, lines.position, order.row, order.clock, order.done, order.read,
             starts, accesses.footprint, chains.chain, conflicts.meets.starts, conflicts.meets.values,
-            chains.by_footprint.starts, chains.by_footprint.values, chains.engine, chains.writes, chains.asynchronous,
-            chains.alive, chains.nodes, every_pair, found,
+            chains.starts, chains.engine, chains.writes, chains.asynchronous, chains.alive, chains.nodes, every_pair, found,
         )  # fmt: skip
         if count <= room or room >= LARGEST_LIST:
             return RacingAccesses(_arranged(found[: min(count, room)]), count)
@@ -87,7 +85,7 @@ def _chains(order: Order) -> _Chains:
     alive = np.where(off == 1, np.cumsum(off) - 1, -1).astype(np.int32)
     return _Chains(
         chain=chain.astype(np.int32),
-        by_footprint=Ragged(starts, np.arange(len(keys), dtype=np.int32)),
+        starts=starts,
         engine=(keys // 4 % max(engines, 1)).astype(np.int32),
         writes=(keys // 2 % 2).astype(np.uint8),
         asynchronous=off,

@@ -22,7 +22,6 @@ def scan(
     meet_start: I64,
     meets: I32,
     chain_start: I64,
-    chains: I32,
     chain_engine: I32,
     chain_writes: U8,
     chain_async: U8,
@@ -35,17 +34,19 @@ def scan(
     which may be more than fit.
 
     Accesses `access_start[i]:access_start[i + 1]` belong to instruction i. Access a touches `footprint[a]` and belongs to
-    chain `chain[a]`: one chain for each footprint, engine, direction and kind of completion; `chains[chain_start[f]:...]`
-    are those of footprint f. A synchronous chain is walked newest first up to the first access known to have happened. From
-    an asynchronous one, accesses that engine e knows to have happened are unlinked for e; `alive` numbers these chains.
-    `nodes` holds the number of nodes of all chains and of the asynchronous ones. Without `every_pair`, stops at the first.
+    chain `chain[a]`: one for each footprint, engine, direction and kind of completion; those of footprint f are
+    `chain_start[f]..chain_start[f + 1]`. A synchronous chain is walked newest first up to the first access known to have
+    happened. From an asynchronous one, accesses that engine e knows to have happened are unlinked for e; `alive` numbers
+    these chains. `nodes` holds the number of nodes of all chains and of the asynchronous ones, and the number of the latter.
+    Without `every_pair`, stops at the first.
     """
     engines = clock.shape[1]
     node_step = np.empty(nodes[0], dtype=np.int32)
     node_access = np.empty(nodes[0], dtype=np.int32)
     node_next = np.empty(nodes[0], dtype=np.int32)
     head = np.full(len(chain_engine), -1, dtype=np.int32)
-    living = np.full((nodes[2], engines), -1, dtype=np.int32)
+    newest = np.full(len(chain_engine), -1, dtype=np.int32)
+    living = np.full((engines, nodes[2]), -1, dtype=np.int32)
     link = np.empty((nodes[1], engines), dtype=np.int32)
     link_node = np.empty(nodes[1], dtype=np.int32)
     used = 0
@@ -61,14 +62,15 @@ def scan(
             touched = footprint[access]
             for entry in range(meet_start[touched], meet_start[touched + 1]):
                 other = meets[entry]
-                for which in range(chain_start[other], chain_start[other + 1]):
-                    line = chains[which]
+                for line in range(chain_start[other], chain_start[other + 1]):
                     if writes == 0 and chain_writes[line] == 0:
                         continue
                     if chain_async[line] == 0:
                         if chain_engine[line] == mine:
                             continue
                         horizon = clock[step, chain_engine[line]] - (3 if chain_writes[line] == 1 else 2)
+                        if newest[line] <= horizon:
+                            continue
                         node = head[line]
                         while node >= 0 and 3 * position[node_step[node]] > horizon:
                             if pairs < room:
@@ -83,7 +85,7 @@ def scan(
                         continue
                     slot = alive[line]
                     before = -1
-                    at = living[slot, mine]
+                    at = living[mine, slot]
                     while at >= 0:
                         node = link_node[at]
                         earlier = node_step[node]
@@ -95,7 +97,7 @@ def scan(
                             if before >= 0:
                                 link[before, mine] = following
                             else:
-                                living[slot, mine] = following
+                                living[mine, slot] = following
                         else:
                             before = at
                             if earlier != step:
@@ -115,12 +117,13 @@ def scan(
             if chain_async[line] == 0:
                 node_next[used] = head[line]
                 head[line] = used
+                newest[line] = 3 * here
             else:
                 slot = alive[line]
                 link_node[linked] = used
                 for e in range(engines):
-                    link[linked, e] = living[slot, e]
-                    living[slot, e] = linked
+                    link[linked, e] = living[e, slot]
+                    living[e, slot] = linked
                 linked += 1
             used += 1
     return pairs

@@ -72,15 +72,15 @@ _ALL = (
         @triton.jit
         def kernel(x, BLOCK: tl.constexpr):
             offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            left = tl.load(x + offsets - 1, mask=offsets > 0)  # the neighbour's element
-            tl.store(x + offsets, left)
+            before = tl.load(x + offsets - BLOCK, mask=offsets >= BLOCK)  # the block of the program before
+            tl.store(x + offsets, before)
         """,
         """
         @triton.jit
         def kernel(x, out, BLOCK: tl.constexpr):
             offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            left = tl.load(x + offsets - 1, mask=offsets > 0)
-            tl.store(out + offsets, left)
+            before = tl.load(x + offsets - BLOCK, mask=offsets >= BLOCK)
+            tl.store(out + offsets, before)
         """,
     ),
     _rule(

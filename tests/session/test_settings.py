@@ -1,0 +1,45 @@
+"""Where settings come from, and which are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from racefree.config import Settings, settings
+from racefree.errors import InputError
+
+
+def project(tmp_path: Path, table: str) -> Path:
+    (tmp_path / "pyproject.toml").write_text(f"[tool.racefree]\n{table}\n", encoding="utf-8")
+    folder = tmp_path / "deep" / "inside"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def test_given_beats_environment_beats_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RACEFREE_TARGET", raising=False)
+    folder = project(tmp_path, 'target = "hip:gfx942"\nlanes = "strict"')
+    assert settings(project=folder) == Settings(target="hip:gfx942", lanes="strict")
+    monkeypatch.setenv("RACEFREE_TARGET", "cuda:90")
+    assert settings(project=folder).target == "cuda:90"
+    assert settings(project=folder, target="cuda:100", lanes=None) == Settings(target="cuda:100", lanes="strict")
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("targett = 3", "unknown key 'targett' in [tool.racefree]; known keys: budget, lanes, scope, target"),
+        ("target = 80", "target must be a text like cuda:80"),
+        ('lanes = "loose"', "lanes must be one of default, strict, not 'loose'"),
+        ('scope = "all"', "scope must be one of any, launch, not 'all'"),
+        ("budget = 0", "budget must be a positive factor, not 0"),
+        ("budget = true", "budget must be a positive factor, not True"),
+        ("lanes = [", "pyproject.toml"),
+    ],
+)
+def test_wrong_settings(tmp_path: Path, table: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RACEFREE_TARGET", raising=False)
+    with pytest.raises(InputError) as raised:
+        settings(project=project(tmp_path, table))
+    assert said in str(raised.value)

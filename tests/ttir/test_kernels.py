@@ -501,3 +501,16 @@ def test_host_descriptors_are_told_part_by_part(compiled: Compiled, arch: int) -
     numbers = ["shape0", "shape1", "stride0", "stride1"]
     assert [part for part in parts if part not in ("padding", "roundF32ToTF32")] == ["", *numbers, *numbers]
     assert [access.kind for access in accesses(program)] == [Kind.LOAD, Kind.STORE]
+
+
+@triton.jit
+def _k_atomic_load(p, q):
+    tl.store(q, tl.atomic_load(p, sem="acquire"))
+
+
+@pytest.mark.skipif(not hasattr(tl, "atomic_load"), reason="Triton 3.9 brought atomic loads")
+def test_atomic_loads_refuse(compiled: Compiled) -> None:
+    with pytest.raises(Refused, match=r"tt\.atomic_load") as refused:
+        compiled(_k_atomic_load, {"p": "*i32", "q": "*i32"})
+    assert refused.value.refusal.source is not None
+    assert refused.value.refusal.source.line == _k_atomic_load.starting_line_number + 2

@@ -1,5 +1,5 @@
 # block scope does not reach the other programs (the flag itself races as well)
-# expect: races RAW R1 R2
+# expect: races RAW R1 R2, WAW R3 R4, WAW R4 R4
 # judge: interleavings
 # grid: 3
 import torch
@@ -14,9 +14,9 @@ def kernel(data, flag, out, BLOCK: tl.constexpr):
     if p == 0:
         tl.store(data + lane, lane)  # R1
         tl.debug_barrier()
-        tl.atomic_xchg(flag, 1, sem="release", scope="cta")
+        tl.atomic_xchg(flag, 1, sem="release", scope="cta")  # R3
     else:
-        while tl.atomic_cas(flag, 1, 1, sem="acquire", scope="cta") != 1:
+        while tl.atomic_cas(flag, 1, 1, sem="acquire", scope="cta") != 1:  # R4
             pass
         v = tl.load(data + lane)  # R2
         tl.store(out + p * BLOCK + lane, v)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import torch
 from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
@@ -91,7 +90,7 @@ def _argument(value: Any, storages: dict[tuple[int, int], Storage]) -> Argument:
     key = (whole.data_ptr(), whole.nbytes())
     if key not in storages:
         integral = not (value.dtype.is_floating_point or value.dtype.is_complex)
-        contents = np.frombuffer(bytes(whole), dtype=np.uint8).copy() if integral else None
+        contents = torch.empty(0, dtype=torch.uint8).set_(whole).numpy().copy() if integral else None
         storages[key] = Storage(*key, contents, "" if integral else f"float dtype {value.dtype}")
     name = str(value.dtype).removeprefix("torch.")
     shape, strides = tuple(value.shape), tuple(value.stride())

@@ -27,7 +27,7 @@ class Rules:
 
     With `strict_lanes` only data dependence and barriers do; else the same lane of two equally shaped tiles is ordered as
     well where one thread runs both: tiles with at least one element per thread, an access and itself in another iteration,
-    scalar stores and atomics. `cross_lanes` says whether a result of an operation that mixes lanes (a reduction, a scan)
+    scalar stores and atomics; and a block-wide reduction counts as a barrier. `cross_lanes` says whether a result of an operation that mixes lanes (a reduction, a scan)
     counts as depending on every element it was made from.
     """
 
@@ -88,6 +88,7 @@ def enumerate_races(
         cross_lanes=rules.cross_lanes,
         may_be_unknown=_without_conflict(program, facts),
         max_steps=max_steps,
+        reductions_synchronise=not rules.strict_lanes,
     )
     events = _all_events(program, facts, options)
     cells, outside = _cells(program, facts, events)
@@ -184,19 +185,34 @@ def _cells(
 def _compare(
     lanes: list[_Lane], byte: int, rules: Rules, facts: LaunchFacts, found: dict[tuple[int, int, bool], Race]
 ) -> None:
-    for position, one in enumerate(lanes):
-        for other in lanes[position + 1 :]:
-            if not (one.event.access.kind.writes or other.event.access.kind.writes):
+    """All pairs; between two instances, where nothing orders, one pair speaks for all lanes of two groups."""
+    groups: dict[tuple[int, int, Pid], list[_Lane]] = defaultdict(list)
+    for lane in lanes:
+        groups[lane.event.index, lane.start, lane.pid].append(lane)
+    keys = sorted(groups)
+    for position, one in enumerate(keys):
+        for other in keys[position:]:
+            (left, start, pid), (right, other_start, other_pid) = one, other
+            key = (left, right, pid == other_pid)
+            if key in found or byte != max(start, other_start):
                 continue
-            if byte != max(one.start, other.start):
+            writes = (groups[k][0].event.access.kind.writes for k in (one, other))
+            if not any(writes) or _exempt(groups[one][0], groups[other][0]):
                 continue
-            first, second = sorted((one, other), key=lambda x: (x.event.order, x.event.index, x.number))
-            if one.pid != other.pid:
-                first, second = sorted((one, other), key=lambda x: (x.event.index, x.pid))
-            key = (first.event.index, second.event.index, one.pid == other.pid)
-            if key in found or _exempt(first, second) or _ordered(first, second, rules, facts):
-                continue
-            found[key] = Race(first.where, second.where, byte, _race_type(first, second))
+            for first, second in _pairs(groups[one], groups[other], same_instance=pid == other_pid):
+                if not _ordered(first, second, rules, facts):
+                    found[key] = Race(first.where, second.where, byte, _race_type(first, second))
+                    break
+
+
+def _pairs(one: list[_Lane], other: list[_Lane], *, same_instance: bool) -> Iterator[tuple[_Lane, _Lane]]:
+    """Pairs of different executions, in program order inside one instance."""
+    if not same_instance:
+        yield one[0], other[0]
+        return
+    for position, a in enumerate(one):
+        for b in one[position + 1 :] if one is other else other:
+            yield (a, b) if (a.event.order, a.number) <= (b.event.order, b.number) else (b, a)
 
 
 def _exempt(one: _Lane, other: _Lane) -> bool:

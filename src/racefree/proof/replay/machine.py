@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, field
+from math import prod
 from typing import assert_never
 
 import numpy as np
@@ -117,12 +118,15 @@ class Options:
     `track` follows data dependence. `cross_lanes` says whether an operation that mixes lanes makes every result depend
     on every operand (else on none: the reading under which nothing is ordered by it). Accesses in `may_be_unknown`
     tolerate unknown addresses and masks. `max_steps` bounds the accesses, barriers and iterations of one instance.
+    With `reductions_synchronise`, a reduction or scan of a one-dimensional tile that spans several warps counts as a
+    barrier: it goes through shared memory.
     """
 
     track: bool = False
     cross_lanes: bool = True
     may_be_unknown: frozenset[int] = frozenset()
     max_steps: int = 1_000_000
+    reductions_synchronise: bool = False
 
 
 def steps(program: Program, facts: LaunchFacts, pid: Pid, memory: Memory, options: Options | None = None) -> Steps:
@@ -205,8 +209,10 @@ class _Machine:
             match statement:
                 case Op():
                     self._op(statement)
+                    self._reduction(statement)
                 case Data():
                     self._data(statement)
+                    self._reduction(statement)
                 case Access():
                     yield from self._access(statement)
                 case Barrier():
@@ -258,6 +264,14 @@ class _Machine:
             return [blank(r.shape) if taint is None else along(taint, axis, r.shape, reverse) for r in op.results]
         mixed = [self._mixed(r.shape, operands, lanewise=op.name != "tt.gather") for r in op.results]
         return [m for m in mixed if m is not None]
+
+    def _reduction(self, statement: Op | Data) -> None:
+        if statement.name not in ("tt.reduce", "tt.scan") or not self.options.reductions_synchronise:
+            return
+        shape = statement.operands[0].shape
+        one_line = len([extent for extent in shape if extent > 1]) == 1
+        threads = self.facts.num_warps * self.facts.warp_size
+        self.epoch += one_line and self.facts.num_warps > 1 and prod(shape) >= threads
 
     def _data(self, data: Data) -> None:
         self._bind(data.results, self._unknowns(data.results, self._all(data.operands), lanewise=data.lanewise))

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-import triton.language as tl
-
 import triton
+import triton.language as tl
 
 SIZE = 4096
 

@@ -67,9 +67,8 @@ def _is_generic(text: str) -> bool:
 def _reprint(text: str, context: Any) -> GenericModule:
     """Parses a private copy of the text into `context` (one that knows all dialects, or None) and prints that."""
     try:
-        from triton._C.libtriton import ir
-
         import triton
+        from triton._C.libtriton import ir
     except ImportError as error:
         raise MissingPackage("reading TTIR needs Triton: pip install 'racefree[triton]'") from error
     if changed := ops.renumbered(ir):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, replace
 from types import ModuleType
 
+import numpy as np
 from judging import Judged, judge, other_grids, prepared
 from kernels import Kernel
 from lowering import CompileFailed
 
 from racefree.errors import Refused
-from racefree.graph.launch import LaunchFacts, Scalar
+from racefree.graph.launch import LaunchFacts, Scalar, Tensor
 from racefree.graph.program import Program, accesses
 from racefree.proof.rungs import Options, decide
 from racefree.verdict import ProofScope, RaceConfigVerdict, Status
@@ -26,14 +28,40 @@ class Comparison:
     detail: str = ""
 
 
-def compare(kernel: Kernel, module: ModuleType, *, strict_lanes: bool = False, grids: int = 6) -> Comparison:
-    """One launch, and every other grid and scalar argument the verdict claims to cover."""
+def compare(kernel: Kernel, module: ModuleType, *, strict_lanes: bool = False, grids: int = 6) -> list[Comparison]:
+    """The launch and a variant of it, each with every other grid and scalar argument the verdict claims to cover."""
     try:
         program, facts, _alive = prepared(kernel, module)
     except CompileFailed:
-        return Comparison("does not compile")
+        return [Comparison("does not compile")]
     except Refused as refused:
-        return Comparison("not read", refusal=refused.refusal.kind)
+        return [Comparison("not read", refusal=refused.refusal.kind)]
+    launches = (facts, _variant(program, facts, random.Random(kernel.seed)))
+    return [compare_launch(program, each, strict_lanes=strict_lanes, grids=grids) for each in launches]
+
+
+def _variant(program: Program, facts: LaunchFacts, rng: random.Random) -> LaunchFacts:
+    """Another launch of the same compiled kernel: grid, scalars and table differ."""
+    arguments = dict(facts.arguments)
+    for name, values in (("n", (0, 16, 48, 5, 33)), ("t", (0, 2, 3)), ("m", (-2, -16, -48))):
+        old = arguments[name]
+        value = rng.choice(values)
+        if (
+            isinstance(old, Scalar)
+            and old.value != 1
+            and isinstance(old.value, int)
+            and (old.value % 16 or not value % 16)
+        ):
+            arguments[name] = Scalar(value)
+    table = arguments["tab"]
+    if isinstance(table, Tensor) and rng.random() < 0.5:
+        contents = np.array([rng.randrange(64) for _ in range(64)], dtype=np.int32).view(np.uint8)
+        arguments["tab"] = replace(table, storage=replace(table.storage, contents=contents))
+    return replace(facts, grid=rng.choice(other_grids(program, facts.grid) or [facts.grid]), arguments=arguments)
+
+
+def compare_launch(program: Program, facts: LaunchFacts, *, strict_lanes: bool, grids: int) -> Comparison:
+    """One launch, and everything else its verdict claims."""
     options = Options(lanes="strict" if strict_lanes else "default")
     try:
         verdict = decide(program, facts, options)

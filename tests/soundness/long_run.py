@@ -27,18 +27,18 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def outcome(kernel: Kernel, module: ModuleType, *, strict: bool) -> Comparison:
+def outcomes_of(kernel: Kernel, module: ModuleType, *, strict: bool) -> list[Comparison]:
     try:
         return compare(kernel, module, strict_lanes=strict)
     except Exception as error:
         frames = "".join(traceback.format_exception(error)[-2:])
-        return Comparison("CRASH", f"{type(error).__name__}: {error}"[:200], detail=frames[-500:])
+        return [Comparison("CRASH", f"{type(error).__name__}: {error}"[:200], detail=frames[-500:])]
 
 
 def report(kernel: Kernel, found: Comparison, *, strict: bool, reduce: bool) -> None:
     say(f"{found.kind} seed {kernel.seed}: {found.wrong}\n    {found.detail[:500]}")
     if reduce:
-        small = reduced(kernel, lambda k, m: outcome(k, m, strict=strict).kind == found.kind)
+        small = reduced(kernel, lambda k, m: found.kind in {o.kind for o in outcomes_of(k, m, strict=strict)})
         source = small.source()
         used = [
             f"{name}: {_told(spec)}" for name, spec in small.tensors.items() if f"{name} " in source.split("\n", 2)[2]
@@ -70,12 +70,14 @@ def main() -> None:
             batch = [generate(seed) for seed in range(first, min(first + BATCH, options.last))]
             module = write_module(Path(folder) / f"fuzz_{first}.py", batch)
             for kernel in batch:
-                found = outcome(kernel, module, strict=options.strict)
-                kinds[found.kind] += 1
-                if found.refusal:
-                    refusals[f"{found.kind}: {found.refusal}"] += 1
-                if found.wrong:
-                    report(kernel, found, strict=options.strict, reduce=options.reduce)
+                for found in outcomes_of(kernel, module, strict=options.strict):
+                    kinds[found.kind] += 1
+                    if found.refusal:
+                        refusals[f"{found.kind}: {found.refusal}"] += 1
+                    if found.wrong:
+                        report(kernel, found, strict=options.strict, reduce=options.reduce)
+            if first % (10 * BATCH) == 0:
+                say(f"at {first}: {dict(kinds)}")
     for name, counts in (("outcomes", kinds), ("refusals", refusals)):
         say(name)
         for kind, number in sorted(counts.items()):

@@ -27,8 +27,8 @@ class Rules:
 
     With `strict_lanes` only data dependence and barriers do; else the same lane of two equally shaped tiles is ordered as
     well where one thread runs both: tiles with at least one element per thread, an access and itself in another iteration,
-    scalar stores and atomics; and a block-wide reduction counts as a barrier. `cross_lanes` says whether a result of an operation that mixes lanes (a reduction, a scan)
-    counts as depending on every element it was made from.
+    scalar stores and atomics; and a block-wide reduction counts as a barrier. `cross_lanes` says whether a result of an
+    operation that mixes lanes (a reduction, a scan) counts as depending on every element it was made from.
     """
 
     strict_lanes: bool = False

@@ -9,6 +9,7 @@ from typing import Literal, assert_never
 from racefree.errors import Refusal, Refused
 from racefree.graph.launch import LaunchFacts
 from racefree.graph.program import Access, Program, accesses
+from racefree.proof.confirm import CONFIRMED, confirm
 from racefree.proof.outcome import Witness
 from racefree.proof.records import Recorder
 from racefree.verdict import ProofScope, RaceConfigVerdict, Status
@@ -56,7 +57,9 @@ def _decide(program: Program, facts: LaunchFacts, options: Options) -> RaceConfi
         refusal = Refusal("vacuous", f"the grid {facts.grid} has no program instance")
         return RaceConfigVerdict({}, Status.VACUOUS, refusal=refusal)
     found = _geometry(program, facts, options)
-    if found.status is Status.UNSUPPORTED and any(a.kind.atomic for a in accesses(program)):
+    # A race behind a loop that waits for other programs is one only if some interleaving gets there.
+    waits = any(race.witness != CONFIRMED for race in found.races)
+    if (found.status is Status.UNSUPPORTED or waits) and any(a.kind.atomic for a in accesses(program)):
         found = _schedule(program, facts, options, found)
     return found
 
@@ -81,23 +84,22 @@ def _geometry(program: Program, facts: LaunchFacts, options: Options) -> RaceCon
     return RaceConfigVerdict({}, Status.OK, "geometry", scope, found.qualifiers)
 
 
-def _schedule(
-    program: Program, facts: LaunchFacts, options: Options, before: RaceConfigVerdict
-) -> RaceConfigVerdict:
+def _schedule(program: Program, facts: LaunchFacts, options: Options, before: RaceConfigVerdict) -> RaceConfigVerdict:
     """All interleavings of the launch's atomics; `before` stands when they do not decide."""
     from racefree.proof import schedule
 
     try:
         result = schedule.decide(program, facts, strict_lanes=options.lanes == "strict")
     except Refused as refused:
-        return _unsupported(refused.refusal)
+        return before if before.status is Status.RACES else _unsupported(refused.refusal)
     match result.status:
         case "proved":
             return RaceConfigVerdict({}, Status.OK, result.rung, result.scope, result.qualifiers)
         case "races":
             return _racing(result.rung, result.races, result.qualifiers, program, facts)
         case "passed":
-            return before if result.refusal is None else _unsupported(result.refusal)
+            keep = result.refusal is None or before.status is Status.RACES
+            return before if keep or result.refusal is None else _unsupported(result.refusal)
         case _:
             assert_never(result.status)
 
@@ -109,8 +111,12 @@ def _unsupported(refusal: Refusal) -> RaceConfigVerdict:
 def _racing(
     rung: str, races: tuple[Witness, ...], qualifiers: tuple[str, ...], program: Program, facts: LaunchFacts
 ) -> RaceConfigVerdict:
+    """The races, each checked by plain evaluation."""
     recorder = Recorder(program, facts)
-    records = tuple(recorder.record(race) for race in races)
+    try:
+        records = tuple(recorder.record(race, status=confirm(program, facts, race)) for race in races)
+    except Refused as refused:
+        return _unsupported(refused.refusal)
     return RaceConfigVerdict({}, Status.RACES, rung, None, qualifiers, races=records)
 
 

@@ -26,8 +26,16 @@ def between_race(launch: Launch, a: Access, b: Access, found: Meeting) -> Witnes
 
 
 def within_race(launch: Launch, f: Footprint, g: Footprint, program: int, clash: Clash) -> Witness:
+    """The two executions of a clash, in the order they come in the program instance."""
     first = _at(launch, f, program, clash.first, clash.row)
     second = _at(launch, g, program, clash.second, clash.row)
+    shared = 0
+    for a, b in zip(f.nest, g.nest, strict=False):
+        if a.loop != b.loop:
+            break
+        shared += 1
+    if second.iterations[:shared] < first.iterations[:shared]:
+        first, second = second, first
     return Witness(first, second, "no barrier and no data dependence orders them inside the program instance")
 
 

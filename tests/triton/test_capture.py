@@ -212,15 +212,17 @@ def test_meta_tensors_have_room_of_their_own_and_no_contents() -> None:
 
 
 class Borrowed:
-    """What some libraries pass for a tensor."""
+    """What some libraries pass for a tensor: a pointer, a dtype, and a shape and a tensor or not."""
 
-    def __init__(self, base: Any, shape: tuple[int, ...] | None) -> None:
-        self._base, self.dtype = base, base.dtype
+    def __init__(self, base: Any, shape: tuple[int, ...] | None = None, *, holds: bool = False) -> None:
+        self._address, self.dtype = base.data_ptr(), base.dtype
         if shape is not None:
             self.shape = shape
+        if holds:
+            self._base = base
 
     def data_ptr(self) -> int:
-        return int(self._base.data_ptr())
+        return int(self._address)
 
 
 def test_duck_typed_tensors() -> None:
@@ -233,9 +235,18 @@ def test_duck_typed_tensors() -> None:
     assert isinstance(inside["x"], Tensor)
     assert isinstance(inside["o"], Tensor)
     assert inside["x"].storage is inside["o"].storage
-    (config,) = take(copy, Borrowed(x, None), o, 100, BLOCK=32).configs
+    (config,) = take(copy, Borrowed(x), o, 100, BLOCK=32).configs
     assert config.failure is not None
     assert config.failure.kind == "unknown-extent"
+
+
+def test_a_stand_in_that_holds_its_tensor_has_its_contents() -> None:
+    x, o = tensors()
+    source = facts_of(take(copy, Borrowed(x[2:], (4, 2), holds=True), o, 100, BLOCK=32)).arguments["x"]
+    assert isinstance(source, Tensor)
+    assert (source.address, source.shape, source.strides) == (x.data_ptr() + 8, (4, 2), (2, 1))
+    assert (source.storage.address, source.storage.nbytes) == (x.data_ptr(), 400)
+    assert source.storage.contents is not None
 
 
 class FakeTensor(torch.Tensor):  # type: ignore[misc]

@@ -27,6 +27,16 @@ def reader(table, out):
     tl.store(out + tl.load(table), 1.0)
 
 
+@triton.jit
+def misspelled(table, parts):
+    tl.store(table, undefined_name)  # noqa: F821
+
+
+@triton.jit
+def through_integer(address, out):
+    tl.store(out, tl.load(address.to(tl.pointer_type(tl.float32))))
+
+
 class Session:
     """Takes launches, and says that each writes its `out`."""
 
@@ -37,7 +47,7 @@ class Session:
 
     def __call__(self, launch: CapturedLaunch) -> None:
         self.launches.append(launch)
-        if self.tells:
+        if self.tells and launch.configs[0].facts is not None:
             self.capture.mark_written([storage(launch, "out").address])
 
 
@@ -178,11 +188,51 @@ def test_what_torch_overwrites_is_known(session: Session, derive: Any) -> None:
     assert seen(derive(out), session) == [0, 0, 0, 0]
 
 
-def test_a_partial_overwrite_leaves_the_rest_unknown(session: Session) -> None:
+def offsets_by_parts(out: Any) -> Any:
+    out[0] = 0
+    out[1:] = torch.tensor([5, 7, 9])
+    return out
+
+
+def offsets_by_cumsum(out: Any) -> Any:
+    out[:1].zero_()
+    torch.cumsum(torch.tensor([5, 2, 2], dtype=torch.int32), 0, out=out[1:])
+    return out
+
+
+def offsets_by_steps(out: Any) -> Any:
+    for i, value in enumerate([0, 5, 7, 9]):
+        out[i] = value
+    return out
+
+
+@pytest.mark.parametrize("fill", [offsets_by_parts, offsets_by_cumsum, offsets_by_steps])
+@pytest.mark.parametrize("start", ["uninitialised", "stale"])
+def test_what_torch_overwrites_by_parts_is_known_once_all_is(session: Session, fill: Any, start: str) -> None:
+    out = torch.empty(4, dtype=torch.int32)
+    if start == "stale":
+        out.zero_()
+        writer[(4,)](torch.tensor([1]), out)
+    assert seen(fill(out), session) == [0, 5, 7, 9]
+
+
+@pytest.mark.parametrize(
+    "fill",
+    [
+        lambda out: out[:3].zero_(),
+        lambda out: (out[:2].zero_(), out[1:3].zero_()),
+        lambda out: out[::2].zero_(),
+        lambda out: (out[:2].zero_(), out[2:].copy_(out[:2] + out[2:])),
+        lambda out: (out[:2].zero_(), out.add_(1), out[2:].zero_()),
+        lambda out: out.add_(1),
+        lambda out: out.masked_fill_(out > 0, 0),
+        lambda out: out.scatter_(0, torch.tensor([0, 1]), 0),
+    ],
+)
+def test_a_partial_overwrite_leaves_the_rest_unknown(session: Session, fill: Any) -> None:
     out = torch.zeros(4, dtype=torch.int32)
     writer[(4,)](torch.tensor([1]), out)
-    out[:2].zero_()
-    out[2:].zero_()
+    fill(out)
     assert seen(out, session) == STALE
 
 
@@ -226,3 +276,45 @@ def test_memory_borrowed_from_numpy_stays_unknown(session: Session) -> None:
     assert seen(torch.from_numpy(memory), session) == STALE
     torch.from_numpy(memory).zero_()
     assert seen(torch.from_numpy(memory), session) == [0, 0, 0, 0]
+
+
+def test_a_launch_that_does_not_compile_may_write_all_it_was_given(session: Session) -> None:
+    table, (inner, other) = torch.tensor([1]), (torch.tensor([2]), torch.tensor([3]))
+    misspelled[(1,)](table, (inner, 4))
+    assert seen(table, session) == "an earlier launch of misspelled, which did not run, writes it"
+    assert seen(inner, session) == "an earlier launch of misspelled, which did not run, writes it"
+    assert seen(other, session) == [3]
+
+
+def test_a_launch_that_makes_pointers_may_write_anywhere(session: Session) -> None:
+    table, unrelated = torch.tensor([1]), torch.tensor([2])
+    through_integer[(1,)](table.data_ptr(), torch.zeros(1))
+    why = "an earlier launch of through_integer, which did not run, may write anywhere"
+    assert seen(unrelated, session) == why
+
+
+def test_reading_an_unknown_value_on_the_host_is_noted_once(session: Session) -> None:
+    out = torch.zeros(4, dtype=torch.int32)
+    writer[(4,)](torch.tensor([1]), out)
+    for _ in range(2):
+        if out.max().item() > 0:
+            break
+        reader[(1,)](torch.tensor([1]), torch.zeros(4))
+    assert session.launches[0].notes == ()
+    (note,) = session.launches[1].notes
+    assert note.startswith(f"a value was read at {__file__}:")
+    assert note.endswith(STALE)
+    assert session.launches[2].notes == ()
+
+
+def test_tensors_without_a_version_count(session: Session) -> None:
+    with torch.inference_mode():
+        table, other = torch.zeros(4, dtype=torch.int32), torch.zeros(4, dtype=torch.int32)
+        out = torch.zeros(4, dtype=torch.int32)
+        writer[(4,)](torch.tensor([1]), out)
+        assert seen(out + table, session) == STALE
+        assert seen(table, session) == [0, 0, 0, 0]
+        table += out
+        other[1:] = out[1:]
+        assert seen(table, session) == STALE
+        assert seen(other, session) == STALE

@@ -10,18 +10,23 @@ from typing import Any
 from racefree.errors import Refused
 from racefree.graph.launch import Argument, Descriptor, Scalar, Storage, Tensor
 from racefree.triton.contents import StorageBook
+from racefree.triton.placement import storage_or_none
 
 CONSTANT = "constexpr"
 
 
 @dataclass(frozen=True, slots=True)
 class BoundArguments:
-    """`arguments` by parameter name (dotted for tuple elements), `constants` the compile-time ones, `torch_storages` the
-    allocations behind the tensors by address."""
+    """`arguments` by parameter name (dotted for tuple elements), `constants` the compile-time ones.
+
+    `torch_storages` are the allocations behind the tensors by address; `untracked` tells that some argument points at
+    memory that is none of them.
+    """
 
     arguments: dict[str, Argument]
     constants: dict[str, Any]
     torch_storages: dict[int, Any]
+    untracked: bool
 
 
 def read_arguments(signature: Mapping[str, Any], values: Sequence[Any], book: StorageBook) -> BoundArguments:
@@ -46,7 +51,9 @@ def read_arguments(signature: Mapping[str, Any], values: Sequence[Any], book: St
     by_address = {s.address: s for s in storages.values()}
     arguments = {path: _argument(path, value, book, storages, by_address) for path, value in flat.items()}
     behind = {storages[_storage_of(t)._cdata].address: _storage_of(t) for _, t, _ in real}
-    return BoundArguments(arguments, constants, behind)
+    tensors = (a.base if isinstance(a, Descriptor) else a for a in arguments.values())
+    untracked = any(isinstance(t, Tensor) and t.storage.address not in behind for t in tensors)
+    return BoundArguments(arguments, constants, behind, untracked)
 
 
 def plain_constant(value: Any) -> Any:
@@ -74,6 +81,17 @@ def _requests(real: list[tuple[str, Any, Any]], wanted: Mapping[int, bool]) -> I
         yield storage, tensor.device.type == "meta", unwanted
 
 
+def storages_in(values: Sequence[Any]) -> Iterator[Any]:
+    """The torch storages behind any values of a launch, as far as they can be told."""
+    for value in values:
+        if isinstance(value, (tuple, list)):
+            yield from storages_in(value)
+            continue
+        found = _torch_tensor(value)
+        if found is not None and (storage := storage_or_none(found[0])) is not None:
+            yield storage
+
+
 def _torch_tensor(value: Any) -> tuple[Any, Any] | None:
     """(the torch tensor behind an argument, the dtype the kernel sees), None for anything else."""
     import torch
@@ -83,6 +101,21 @@ def _torch_tensor(value: Any) -> tuple[Any, Any] | None:
     base = getattr(value, "base", None)
     if isinstance(base, torch.Tensor):  # a host descriptor, or a tensor reinterpreted at another dtype
         return base, base.dtype if _is_descriptor(value) else value.dtype
+    if hasattr(value, "data_ptr") and hasattr(value, "dtype"):
+        wrapped = _wrapped_tensor(value)
+        return None if wrapped is None else (wrapped, value.dtype)
+    return None
+
+
+def _wrapped_tensor(value: Any) -> Any:
+    """The torch tensor that an object stands in for: the attribute whose storage holds the object's pointer."""
+    import torch
+
+    address = value.data_ptr()
+    for held in vars(value).values() if hasattr(value, "__dict__") else ():
+        storage = storage_or_none(held) if isinstance(held, torch.Tensor) else None
+        if storage is not None and storage.data_ptr() <= address < storage.data_ptr() + storage.nbytes():
+            return held
     return None
 
 
@@ -93,6 +126,13 @@ def _storage_of(tensor: Any) -> Any:
         return tensor.untyped_storage()
     except (NotImplementedError, RuntimeError) as error:
         raise Refused("no-storage", f"a {type(tensor).__name__} argument has no storage: {error}") from error
+
+
+def _is_stand_in(value: Any) -> bool:
+    """True for an object with a pointer, shape and strides of its own into a tensor it holds."""
+    import torch
+
+    return not isinstance(value, torch.Tensor) and not isinstance(getattr(value, "base", None), torch.Tensor)
 
 
 def _is_descriptor(value: Any) -> bool:
@@ -111,6 +151,8 @@ def _argument(
         )
         return Descriptor(base, shape, strides, block, str(getattr(value, "padding", "zero")))
     found = _torch_tensor(value)
+    if found is not None and _is_stand_in(value):
+        return _duck(path, value, {0: storages[_storage_of(found[0])._cdata]})
     if found is not None:
         return _tensor(*found, book, storages)
     if hasattr(value, "data_ptr"):

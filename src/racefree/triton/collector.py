@@ -11,13 +11,15 @@ from typing import Any
 from racefree.access import Site
 from racefree.errors import Refusal, Refused
 from racefree.graph.launch import LaunchFacts
-from racefree.triton.arguments import BoundArguments, read_arguments
+from racefree.triton.arguments import BoundArguments, read_arguments, storages_in
 from racefree.triton.contents import StorageBook
 from racefree.triton.hostcompile import HostCompiler, definition_site
 from racefree.triton.kernel import HostKernel
 from racefree.triton.launches import CapturedConfig, CapturedLaunch
 from racefree.triton.patches import first_outside_frame
+from racefree.triton.placement import torch_functions_off
 from racefree.triton.targets import Target
+from racefree.ttir.generic import GenericModule
 
 OnLaunch = Callable[[CapturedLaunch], None]
 
@@ -34,7 +36,16 @@ class Group:
         self.skippable: list[str] = []
         self.notes: list[str] = []
         self.torch_storages: dict[int, Any] = {}
+        self.unread_storages: list[Any] = []
+        self.unknown_writes = False
+        self.writes_anywhere = False
         self.seen: list[tuple[str, int, tuple[int, int, int], dict[str, Any]]] = []
+
+    def unread(self, values: Sequence[Any]) -> None:
+        """Notes the tensors of a config that could not be read: what it writes is not known either."""
+        self.unknown_writes = True
+        with torch_functions_off():
+            self.unread_storages.extend(storages_in(values))
 
     def repeats(self, kernel: HostKernel, grid: tuple[int, int, int]) -> bool:
         """True for a config that equals an earlier one of this launch (only its stages differ, or it won and runs again)."""
@@ -61,7 +72,8 @@ class Capture:
         self._local = threading.local()
         self._delivery = threading.RLock()
         self._told: set[int] | None = None
-        self._storages: dict[int, Any] = {}
+        self._pending: list[str] = []
+        self._noted: set[str] = set()
         self._caches: dict[int, tuple[Any, dict[str, Any]]] = {}
         self._tuned: dict[int, tuple[Any, list[Any]]] = {}
 
@@ -104,9 +116,10 @@ class Capture:
             else:
                 group.configs.append(config)
 
-    def record_uncompiled(self, function: Any, why: str) -> None:
+    def record_uncompiled(self, function: Any, why: str, values: Sequence[Any]) -> None:
         """A launch of something that Triton does not compile."""
         with self.group(function) as group:
+            group.unread(values)
             refusal = Refusal("no-compiled-kernel", why, group.launch_site)
             group.configs.append(CapturedConfig(None, None, {}, refusal))
 
@@ -115,12 +128,16 @@ class Capture:
     ) -> CapturedConfig:
         compiled, tuning = kernel.compiled, dict(group.tuning)
         if compiled.failure is not None:
+            group.unread(values)
             return CapturedConfig(None, None, tuning, compiled.failure)
         try:
-            with _plain_torch(), self._delivery:
+            with torch_functions_off(), self._delivery:
                 bound = read_arguments(kernel.src.signature, values, self.book)
         except Refused as refused:
+            group.unread(values)
             return CapturedConfig(None, compiled.module, tuning, refused.refusal)
+        if bound.untracked or (compiled.module is not None and _makes_pointers(compiled.module)):
+            group.writes_anywhere = True
         group.torch_storages.update(bound.torch_storages)
         return CapturedConfig(_facts(kernel, grid, bound, tuning), compiled.module, tuning)
 
@@ -136,8 +153,10 @@ class Capture:
             return
         name = str(getattr(group.function, "__name__", group.function))
         site = _site_or(group.function, group.launch_site)
-        launch = CapturedLaunch(name, site, group.launch_site, tuple(group.configs), tuple(group.notes))
-        with _plain_torch(), self._delivery:
+        with torch_functions_off(), self._delivery:
+            pending, self._pending = self._pending, []
+            notes = (*group.notes, *pending)
+            launch = CapturedLaunch(name, site, group.launch_site, tuple(group.configs), notes)
             self._told = None
             self.launches += 1
             try:
@@ -147,10 +166,20 @@ class Capture:
 
     def _mark_stale(self, group: Group, name: str) -> None:
         why = f"an earlier launch of {name}, which did not run, writes it"
-        told = self._told
+        told = None if group.unknown_writes else self._told
         for address, storage in group.torch_storages.items():
             if told is None or address in told:
                 self.book.mark_stale(storage, why)
+        for storage in group.unread_storages:
+            self.book.mark_stale(storage, why)
+        if group.writes_anywhere:
+            self.book.distrust_all(f"an earlier launch of {name}, which did not run, may write anywhere")
+
+    def note(self, text: str) -> None:
+        """A note for the next launch that is handed over, made once."""
+        if text not in self._noted:
+            self._noted.add(text)
+            self._pending.append(text)
 
     def _stack(self) -> list[Group]:
         if not hasattr(self._local, "stack"):
@@ -218,7 +247,5 @@ def _site_or(function: Any, fallback: Site) -> Site:
         return fallback
 
 
-def _plain_torch() -> Any:
-    import torch
-
-    return torch._C.DisableTorchFunction()
+def _makes_pointers(module: GenericModule) -> bool:
+    return "tt.int_to_ptr" in module.text

@@ -16,12 +16,22 @@ DEFAULT_CAP_BYTES = 256 << 20
 _META_BASE = 1 << 56
 _META_ALIGN = 1 << 12
 _PRUNE_AT = 4096
+_REWRITES_FOLLOWED = 1 << 20  # elements of a storage up to which partial overwrites are followed
 
 
 @dataclass(slots=True)
 class _Copy:
     weak: Any
     data: npt.NDArray[np.uint8]
+
+
+@dataclass(slots=True)
+class _Stale:
+    """`rewritten` marks the elements that torch overwrote since with real values; None while there are none."""
+
+    weak: Any
+    why: str
+    rewritten: Any = None
 
 
 class StorageBook:
@@ -34,8 +44,9 @@ class StorageBook:
 
     def __init__(self, cap_bytes: int = DEFAULT_CAP_BYTES) -> None:
         self._cap_bytes = cap_bytes
-        self._stale: dict[int, tuple[Any, str]] = {}
+        self._stale: dict[int, _Stale] = {}
         self._borrowed: dict[int, str] = {}
+        self._distrust: str | None = None
         self._copies: dict[int, _Copy] = {}
         self._meta: dict[int, tuple[Any, int]] = {}
         self._next_meta = _META_BASE
@@ -43,13 +54,17 @@ class StorageBook:
 
     @property
     def has_stale(self) -> bool:
-        return bool(self._stale)
+        return bool(self._stale) or self._distrust is not None
 
     def mark_stale(self, storage: Any, why: str) -> None:
         """From now on the contents of a torch storage are not what the real program would see there."""
-        self._stale[storage._cdata] = (_weak(storage), why)
+        self._stale[storage._cdata] = _Stale(_weak(storage), why)
         if _is_borrowed(storage):
             self._borrowed[storage.data_ptr()] = why
+
+    def distrust_all(self, why: str) -> None:
+        """From now on no contents are relied on: something may have written anywhere."""
+        self._distrust = why
 
     def mark_clean(self, storage: Any) -> None:
         """The whole storage was overwritten by torch with values that are real."""
@@ -57,14 +72,27 @@ class StorageBook:
         if self._borrowed and _is_borrowed(storage):
             self._borrowed.pop(storage.data_ptr(), None)
 
+    def overwritten(self, tensor: Any, index: Any = ...) -> None:
+        """Torch put real values into `tensor[index]`; a stale storage is clean once all of its elements were overwritten."""
+        storage = tensor.untyped_storage()
+        stale = self._stale.get(storage._cdata)
+        whole = tensor.numel() * tensor.element_size() == storage.nbytes() and tensor.is_contiguous()
+        if whole and _is_everything(index):
+            self.mark_clean(storage)
+            return
+        if stale is None or storage.nbytes() // tensor.element_size() > _REWRITES_FOLLOWED:
+            return
+        if _rewritten(stale, tensor, index):
+            self.mark_clean(storage)
+
     def why_stale(self, storage: Any) -> str | None:
         """The reason the contents are stale, None when they are real."""
         found = self._stale.get(storage._cdata)
-        if found is not None and not found[0].expired():
-            return found[1]
+        if found is not None and not found.weak.expired():
+            return found.why
         if self._borrowed and _is_borrowed(storage):
-            return self._borrowed.get(storage.data_ptr())
-        return None
+            return self._borrowed.get(storage.data_ptr(), self._distrust)
+        return self._distrust
 
     def address_of(self, storage: Any, *, meta: bool) -> int:
         """The start of a storage; a meta storage, which has no memory, gets a range of its own."""
@@ -117,7 +145,7 @@ class StorageBook:
     def _prune(self) -> None:
         """Drops what is known of freed storages, now and then, and the oldest copies beyond the cap."""
         if len(self._stale) + len(self._meta) > self._prune_at:
-            self._stale = {k: v for k, v in self._stale.items() if not v[0].expired()}
+            self._stale = {k: v for k, v in self._stale.items() if not v.weak.expired()}
             self._meta = {k: v for k, v in self._meta.items() if not v[0].expired()}
             self._prune_at = max(_PRUNE_AT, 2 * (len(self._stale) + len(self._meta)))
         self._copies = {k: c for k, c in self._copies.items() if not c.weak.expired()}
@@ -129,6 +157,23 @@ def _weak(storage: Any) -> Any:
     from torch.multiprocessing.reductions import StorageWeakRef
 
     return StorageWeakRef(storage)
+
+
+def _is_everything(index: Any) -> bool:
+    return index is ... or (isinstance(index, slice) and index == slice(None))
+
+
+def _rewritten(stale: _Stale, tensor: Any, index: Any) -> bool:
+    """Notes the elements `tensor[index]` as overwritten; true when every element of the storage is."""
+    import torch
+
+    count, rest = divmod(tensor.untyped_storage().nbytes(), tensor.element_size())
+    if rest or not count:
+        return False
+    if stale.rewritten is None or stale.rewritten.numel() != count:  # seen at another element size: start again
+        stale.rewritten = torch.zeros(count, dtype=torch.bool)
+    stale.rewritten.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())[index] = True
+    return bool(stale.rewritten.all())
 
 
 def _is_borrowed(storage: Any) -> bool:

@@ -62,7 +62,8 @@ def _inside_folders() -> tuple[str, ...]:
 
     ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
     folders = [ours, os.path.abspath(contextlib.__file__), "<string>", "<frozen"]
-    triton = sys.modules.get("triton")
-    if triton is not None and triton.__file__:
-        folders.append(os.path.dirname(triton.__file__) + os.sep)
+    for name in ("triton", "torch"):
+        module = sys.modules.get(name)
+        if module is not None and module.__file__:
+            folders.append(os.path.dirname(module.__file__) + os.sep)
     return tuple(folders)

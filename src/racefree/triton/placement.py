@@ -8,15 +8,17 @@ from typing import Any
 from racefree.triton.contents import StorageBook
 
 _PRUNE_AT = 4096
+_FROM_BACKWARD = "autograd computed it after a launch that did not run"
 _ZERO_FILL_BYTES = 64 << 20  # larger allocations come from the operating system as zero pages
 
 
 class Placement:
     """Shared by the torch modes of all threads of a capture."""
 
-    def __init__(self, book: StorageBook, launched: Callable[[], bool]) -> None:
+    def __init__(self, book: StorageBook, launched: Callable[[], bool], note: Callable[[str], None]) -> None:
         self.book = book
         self.launched = launched
+        self.note = note
         self.default_is_device = False
         self._device: dict[int, Any] = {}
         self._prune_at = _PRUNE_AT
@@ -52,14 +54,11 @@ class Placement:
             if storage is not None:
                 self.book.mark_stale(storage, why)
 
-    def overwritten(self, tensor: Any) -> None:
-        """Torch filled this tensor with real values: its storage is clean if the tensor covers all of it."""
-        storage = storage_or_none(tensor)
-        if storage is None:
-            return
-        covers = tensor.numel() * tensor.element_size() == storage.nbytes() and tensor.is_contiguous()
-        if covers:
-            self.book.mark_clean(storage)
+    def mark_gradients(self, values: Any) -> None:
+        """Autograd computes gradients where no mode sees it: after a skipped kernel none of them is relied on."""
+        if self.launched():
+            with torch_functions_off():
+                self.mark_stale(tensors_in(values), _FROM_BACKWARD)
 
     def fresh(self, tensor: Any) -> None:
         """An uninitialised allocation: zeros stand in for what happens to be there, and nobody may rely on them."""
@@ -69,6 +68,13 @@ class Placement:
         if storage.nbytes() <= _ZERO_FILL_BYTES:
             storage.fill_(0)
         self.book.mark_stale(storage, "it is uninitialised memory")
+
+
+def torch_functions_off() -> Any:
+    """A context in which torch calls go straight to torch, past every mode."""
+    import torch
+
+    return torch._C.DisableTorchFunction()
 
 
 def storage_or_none(tensor: Any) -> Any:

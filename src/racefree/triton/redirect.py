@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @contextmanager
 def redirecting(capture: Capture) -> Iterator[None]:
     """Redirects torch's CUDA device to the CPU in this thread, in threads started inside, and in autograd's backward."""
-    placement = Placement(capture.book, lambda: capture.launches > 0)
+    placement = Placement(capture.book, lambda: capture.launches > 0, capture.note)
     mode_class = device_mode_class()
 
     def new_mode() -> Any:
@@ -28,31 +28,38 @@ def redirecting(capture: Capture) -> Iterator[None]:
     with Patches() as patches:
         cuda_stubs.install(patches, capture.target)
         checks.install(patches, lambda: capture.launches > 0)
-        _follow_backward(patches, new_mode, mode_class)
+        _follow_backward(patches, new_mode, mode_class, placement)
         _follow_threads(patches, new_mode)
         _keep_default_device(patches, placement)
         patches.enter_context(new_mode())
         yield
 
 
-def _follow_backward(patches: Patches, new_mode: Any, mode_class: Any) -> None:
+def _follow_backward(patches: Patches, new_mode: Any, mode_class: Any, placement: Placement) -> None:
     """Torch switches a mode off while a function it handles runs, `backward` too: what runs in there gets it back."""
     import torch.autograd
     from torch.autograd.function import BackwardCFunction
     from torch.overrides import _get_current_function_mode_stack
 
-    def replace(real: Any) -> Callable[..., Any]:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if any(isinstance(mode, mode_class) for mode in _get_current_function_mode_stack()):
-                return real(*args, **kwargs)
-            with new_mode():
-                return real(*args, **kwargs)
+    def with_mode(call: Callable[[], Any]) -> Any:
+        if any(isinstance(mode, mode_class) for mode in _get_current_function_mode_stack()):
+            return call()
+        with new_mode():
+            return call()
 
-        return call
+    def engine_of(real: Any) -> Callable[..., Any]:
+        return lambda *args, **kwargs: with_mode(lambda: real(*args, **kwargs))
 
-    patches.wrap(BackwardCFunction, "apply", replace)  # autograd may call it in a thread of its own
+    def apply_of(real: Any) -> Callable[..., Any]:
+        def apply(self: Any, *gradients: Any) -> Any:  # autograd may call it in a thread of its own
+            placement.mark_gradients(gradients)
+            return with_mode(lambda: real(self, *gradients))
+
+        return apply
+
+    patches.wrap(BackwardCFunction, "apply", apply_of)
     if hasattr(torch.autograd, "_engine_run_backward"):
-        patches.wrap(torch.autograd, "_engine_run_backward", replace)
+        patches.wrap(torch.autograd, "_engine_run_backward", engine_of)
 
 
 def _follow_threads(patches: Patches, new_mode: Any) -> None:

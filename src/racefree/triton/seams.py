@@ -14,9 +14,8 @@ from racefree.triton.patches import Patches
 
 def install(capture: Capture, patches: Patches) -> None:
     """Sends every launch of this process to `capture`, until `patches` is left."""
-    from triton.runtime.driver import driver
-
     from triton import knobs
+    from triton.runtime.driver import driver
 
     patches.set(driver, "_active", host_driver(capture.target))
     _hold_compile(capture, patches)
@@ -30,10 +29,9 @@ def install(capture: Capture, patches: Patches) -> None:
 
 
 def _hold_compile(capture: Capture, patches: Patches) -> None:
+    import triton
     import triton.compiler
     import triton.compiler.compiler
-
-    import triton
 
     def replace(real: Any) -> Callable[..., Any]:
         def compile(src: Any, target: Any = None, options: Any = None, _env_vars: Any = None) -> Any:
@@ -76,7 +74,8 @@ def _hold_launches(capture: Capture, patches: Patches) -> None:
 
     def interpreted_of(real: Any) -> Callable[..., Any]:
         def interpreted(self: Any, *args: Any, **kwargs: Any) -> None:
-            capture.record_uncompiled(self, "the kernel was made for Triton's interpreter: unset TRITON_INTERPRET")
+            why = "the kernel was made for Triton's interpreter: unset TRITON_INTERPRET"
+            capture.record_uncompiled(self, why, [*args, *kwargs.values()])
 
         return interpreted
 

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from racefree.triton.patches import first_outside_frame
 from racefree.triton.placement import Placement, storage_or_none, tensors_in
 
 Handler = Callable[[Placement, Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -27,6 +28,7 @@ _VALUE_FREE = frozenset(
 _FILLS = ("zero_", "fill_", "constant_", "copy_")
 _DRAWS = ("normal_", "uniform_", "random_", "exponential_", "log_normal_", "cauchy_", "geometric_", "kaiming_uniform_")
 _OVERWRITES = frozenset((*_FILLS, *_DRAWS))
+_HOST_READS = frozenset(("item", "tolist", "__bool__", "__int__", "__float__", "__index__", "numpy", "__array__"))
 _UNINITIALISED = frozenset(("empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided"))
 
 
@@ -99,25 +101,54 @@ def _call(
     if name in _UNINITIALISED:
         for tensor in outputs:
             placement.fresh(tensor)
-    elif name in _OVERWRITES and inputs and placement.why_stale(inputs[1:]) is None:
-        placement.overwritten(inputs[0])
-    elif why is not None and name not in _VALUE_FREE:
-        changed = [t for t, before in zip(inputs, versions, strict=True) if before is None or _version(t) != before]
-        placement.mark_stale([t for t in (*outputs, *changed) if not _shares_clean(placement, t, inputs, changed)], why)
+    elif why is not None and name not in _VALUE_FREE and not _overwrites(placement, name, args, keywords, inputs):
+        changed = [t for t, before in zip(inputs, versions, strict=True) if _changed(t, before, name)]
+        placement.mark_stale(changed, why)
+        placement.mark_stale(_made(outputs, inputs), why)
+        if name in _HOST_READS:
+            placement.note(f"a value was read at {_here()} that the program computes otherwise: {why}")
     return result
 
 
-def _shares_clean(placement: Placement, tensor: Any, inputs: list[Any], changed: list[Any]) -> bool:
-    """True for a result that is a view of an unchanged clean input: other, stale inputs did not flow into it."""
-    storage = storage_or_none(tensor)
-    if storage is None or placement.book.why_stale(storage) is not None:
-        return False
-    return storage._cdata in _storages(inputs) and storage._cdata not in _storages(changed)
+def _overwrites(
+    placement: Placement, name: str, args: tuple[Any, ...], keywords: dict[str, Any], inputs: list[Any]
+) -> bool:
+    """True for a call that puts only real values into a tensor, which is noted; what the tensor held before plays no part."""
+    if name in _OVERWRITES and placement.why_stale(inputs[1:]) is None:
+        placement.book.overwritten(inputs[0])
+        return True
+    if name == "__setitem__" and placement.why_stale(tensors_in(args[1:])) is None:
+        placement.book.overwritten(args[0], args[1])
+        return True
+    out = keywords.get("out")
+    if out is not None and placement.why_stale(t for t in inputs if t is not out) is None:
+        for tensor in tensors_in(out):
+            placement.book.overwritten(tensor)
+        return True
+    return False
+
+
+def _here() -> str:
+    site = first_outside_frame()
+    return f"{site.file}:{site.line}"
+
+
+def _made(outputs: list[Any], inputs: list[Any]) -> list[Any]:
+    """The results that are no views of the arguments: nothing new flowed into those."""
+    known = _storages(inputs)
+    return [t for t in outputs if not _storages([t]) <= known]
 
 
 def _storages(tensors: list[Any]) -> set[int]:
     found = (storage_or_none(t) for t in tensors)
     return {s._cdata for s in found if s is not None}
+
+
+def _changed(tensor: Any, before: int | None, name: str) -> bool:
+    """True when the call may have written the tensor; one made in inference mode has no count, so the name must tell."""
+    if before is not None:
+        return _version(tensor) != before
+    return name.endswith("_") and (not name.endswith("__") or name.startswith(("__i", "__set")))
 
 
 def _version(tensor: Any) -> int | None:
@@ -232,21 +263,15 @@ def _converted(placement: Placement, func: Any, args: tuple[Any, ...], keywords:
 
 
 def _gradient(placement: Placement, func: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """Autograd computes gradients where no mode sees it: after a skipped kernel none of them is relied on."""
     gradient = func(*args)
-    if gradient is not None and placement.launched():
-        placement.mark_stale([gradient], _FROM_BACKWARD)
+    placement.mark_gradients(gradient)
     return gradient
 
 
 def _gradients(placement: Placement, func: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     found = func(*args, **keywords)
-    if placement.launched():
-        placement.mark_stale(tensors_in(found), _FROM_BACKWARD)
+    placement.mark_gradients(found)
     return found
-
-
-_FROM_BACKWARD = "autograd computed it after a launch that did not run"
 
 
 def _compares(placement: Placement, func: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:

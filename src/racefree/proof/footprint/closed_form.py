@@ -13,6 +13,7 @@ from racefree.proof.footprint.epochs import Rate, rate_of
 from racefree.proof.footprint.ops import HANDLERS
 from racefree.proof.footprint.values import (
     Affine,
+    Bits,
     Dense,
     Frame,
     Number,
@@ -37,21 +38,27 @@ class Plan:
     rate: Rate
 
 
-def trip_count(loop: For, bounds: list[Number], frame: Frame) -> Affine | Dense | Unknown:
-    """How often the body runs, per row and enclosing iteration."""
+def trip_count(loop: For, bounds: list[Number], frame: Frame, live: Bits | None = None) -> Affine | Dense | Unknown:
+    """How often the body runs, per row and enclosing iteration; 0 where `live` tells that the loop is not reached."""
     lower, upper, step = bounds
     assert not (isinstance(lower, Unknown))
     assert not (isinstance(upper, Unknown))
     assert not (isinstance(step, Unknown))
     cells = [densify(b, frame, ()) for b in (lower, upper, step)]
-    if any(c.known is not None and not c.known.all() for c in cells):
-        return Unknown("a bound of the loop is not known", loop.site)
     low, high, by = (c.data for c in cells)
+    if any(c.known is not None for c in cells):
+        reached = np.ones((), np.bool_) if live is None else live
+        sure = np.ones((), np.bool_)
+        for cell in cells:
+            sure = sure if cell.known is None else sure & cell.known
+        if (reached & ~sure).any():
+            return Unknown("a bound of the loop is not known", loop.site)
+        low, high, by = (np.where(sure, x, fill) for x, fill in ((low, 0), (high, 0), (by, 1)))
     if (by <= 0).any():
         return Unknown("the step of the loop is not positive", loop.site)
     if loop.unsigned and isinstance(loop.induction.element, Int):
-        low, high = (unsigned_cells(x, loop.induction.element.bits) for x in (low, high))  # type: ignore[assignment]
-        span = np.where(high > low, high - low, 0).astype(np.int64)
+        first, last = (unsigned_cells(x, loop.induction.element.bits) for x in (low, high))
+        span = np.where(last > first, last - first, 0).astype(np.int64)
     else:
         span = np.maximum(high - low, 0)
     trips = -(-span // by)

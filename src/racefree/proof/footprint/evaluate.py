@@ -429,7 +429,7 @@ class Evaluation:
         if any(isinstance(b, Unknown) for b in bounds):
             self._unknown_for(loop, next(b for b in bounds if isinstance(b, Unknown)))
             return
-        trips = closed_form.trip_count(loop, bounds, self.frame)
+        trips = closed_form.trip_count(loop, bounds, self.frame, cells_of(self._path_over(0).may, self.frame, ()))
         if isinstance(trips, Unknown):
             self._unknown_for(loop, trips)
             return

@@ -137,7 +137,18 @@ def conjunction(a: Truth, b: Truth, frame: Frame, shape: Shape) -> Truth:
     may = meet(a.may, b.may, frame, shape)
     if a.exact and b.exact:
         return known(may)
-    return Truth(may, meet(a.must, b.must, frame, shape), a.why or b.why)
+    return _settled(may, meet(a.must, b.must, frame, shape), a.why or b.why, frame, shape)
+
+
+def _settled(may: Region, must: Region, why: Unknown | None, frame: Frame, shape: Shape) -> Truth:
+    """What was not known may not matter: where both bounds have come to agree the truth is exact."""
+    if is_empty(may):
+        return known(may)
+    if isinstance(may, Cells) and isinstance(must, Cells):
+        guard_cells(np.broadcast_shapes(may.data.shape, must.data.shape), frame)
+        if not (may.data & ~must.data).any():
+            return known(may)
+    return Truth(may, must, why)
 
 
 def disjunction(a: Truth, b: Truth, frame: Frame, shape: Shape) -> Truth:

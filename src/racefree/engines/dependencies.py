@@ -42,7 +42,8 @@ def dependency_order(timelines: Timelines, *, queue_order: QueueOrder = QueueOrd
         after = np.full((count, engines), NEVER, dtype=np.int32)
         kernel(clocks.backward, count)(
             sequence, lines.engine, lines.position, lines.previous, lines.following,
-            outgoing.starts, outgoing.values, out_issue, lines.group, groups, queue, queues, row, after, done,
+            outgoing.starts, outgoing.values, out_issue, incoming.starts, incoming.values, into_issue,
+            lines.group, groups, queue, queues, row, after, done,
         )  # fmt: skip
     return Order(timelines, sequence, clock, row, done, done)
 
@@ -72,6 +73,8 @@ def _sequence(timelines: Timelines, outgoing: Ragged) -> I32:
     np.maximum.at(last, meeting, members)
     after = timelines.following[members]
     np.minimum.at(first_after, meeting, np.where(after >= 0, after, NEVER).astype(np.int32))
+    met = timelines.group[timelines.edge_source]
+    np.minimum.at(first_after, met[met >= 0], timelines.edge_target[met >= 0])
     if (timelines.edge_source < timelines.edge_target).all() and (last < first_after).all():
         return np.arange(count, dtype=np.int32)
     order: I32 = kernel(clocks.topological, count)(

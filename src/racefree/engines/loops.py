@@ -18,6 +18,8 @@ from racefree.errors import Refused
 
 MOST_ITERATIONS = 64
 MOST_STEPS = 20_000_000
+SPELLED_OUT = 50_000
+"""Steps up to which a loop with a known number of iterations is simply run that often."""
 MOST_COMBINATIONS = 9
 LARGEST_SKEW = 1
 """Iterations by which an engine may have to be ahead of another one for that to go on."""
@@ -37,7 +39,8 @@ def semaphore_trips(program: EngineProgram) -> list[tuple[int, ...]]:
     choices: list[list[int]] = []
     for loop in program.loops:
         enough = _saturation(program, loop) + LARGEST_SKEW + 2
-        if loop.trips is not None and loop.trips <= max(enough, 4):
+        known = loop.trips is not None and loop.trips * len(loop_instructions(program, loop)) <= SPELLED_OUT
+        if loop.trips is not None and (known or loop.trips <= enough):
             choices.append([loop.trips])
             continue
         if enough > MOST_ITERATIONS:

@@ -46,23 +46,32 @@ def topological(
             if waiting[after] == 0:
                 order[filled] = after
                 filled += 1
-        for row in range(starts[step], starts[step + 1]):
-            target = targets[row]
-            waiting[target] -= 1
-            if waiting[target] == 0:
-                order[filled] = target
-                filled += 1
         meeting = group[step]
-        if meeting >= 0:
-            missing[meeting] -= 1
-            if missing[meeting] == 0:
-                for row in range(group_start[meeting], group_start[meeting + 1]):
-                    after = following[members[row]]
-                    if after >= 0:
-                        waiting[after] -= 1
-                        if waiting[after] == 0:
-                            order[filled] = after
-                            filled += 1
+        if meeting < 0:
+            for row in range(starts[step], starts[step + 1]):
+                target = targets[row]
+                waiting[target] -= 1
+                if waiting[target] == 0:
+                    order[filled] = target
+                    filled += 1
+            continue
+        missing[meeting] -= 1
+        if missing[meeting] > 0:
+            continue
+        for at_member in range(group_start[meeting], group_start[meeting + 1]):
+            member = members[at_member]
+            after = following[member]
+            if after >= 0:
+                waiting[after] -= 1
+                if waiting[after] == 0:
+                    order[filled] = after
+                    filled += 1
+            for row in range(starts[member], starts[member + 1]):
+                target = targets[row]
+                waiting[target] -= 1
+                if waiting[target] == 0:
+                    order[filled] = target
+                    filled += 1
     return order[:filled]
 
 
@@ -110,6 +119,11 @@ def forward(
                 for e in range(engines):
                     if clock[source, e] > clock[step, e]:
                         clock[step, e] = clock[source, e]
+            meeting = group[source]
+            if meeting >= 0 and issue[at] == 0:
+                for e in range(engines):
+                    if hub[meeting, e] > clock[step, e]:
+                        clock[step, e] = hub[meeting, e]
             done = 3 * position[source] + (3 if issue[at] == 0 else 1)
             if done > clock[step, engine[source]] and engine[source] != engine[step]:
                 clock[step, engine[source]] = done
@@ -139,6 +153,9 @@ def backward(
     starts: I64,
     targets: I32,
     issue: U8,
+    source_starts: I64,
+    sources: I32,
+    source_issue: U8,
     group: I32,
     groups: int,
     queue: I32,
@@ -189,8 +206,10 @@ def backward(
                     after[step, e] = hub[group[step], e]
         after[step, engine[step]] = position[step]
         before = previous[step]
-        if before >= 0 and group[before] >= 0:
-            meeting = group[before]
-            for e in range(engines):
-                if after[step, e] < hub[meeting, e]:
-                    hub[meeting, e] = after[step, e]
+        for at in range(source_starts[step] - 1, source_starts[step + 1]):
+            # A member of a barrier completes only after all members started: what follows one follows them all.
+            source = before if at < source_starts[step] else sources[at]
+            if source >= 0 and group[source] >= 0 and (at < source_starts[step] or source_issue[at] == 0):
+                for e in range(engines):
+                    if after[step, e] < hub[group[source], e]:
+                        hub[group[source], e] = after[step, e]

@@ -6,6 +6,7 @@ from typing import Any, assert_never
 
 import z3
 
+from racefree.proof.smt.contents import Contents
 from racefree.proof.symbolic.bounds import Bounder
 from racefree.proof.symbolic.terms import (
     Apply,
@@ -27,6 +28,12 @@ from racefree.proof.symbolic.terms import (
     VarKind,
 )
 
+
+def _near(address: Sum) -> int:
+    """An address inside the storage a read belongs to: the constant part of its address, which holds the tensor's base."""
+    return address.constant
+
+
 _PRIVATE = frozenset((VarKind.LANE, VarKind.ITERATION, VarKind.PROGRAM))
 
 
@@ -37,8 +44,10 @@ class Encoding:
     `inexact` becomes true when something is encoded as an unconstrained value, so that a model need not be real.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, contents: Contents | None = None) -> None:
         self.context = z3.Context()
+        self._contents = contents
+        self._guards: list[Any] = []
         self.premises: list[Any] = []
         self.inexact = False
         self._bounder = Bounder()
@@ -115,14 +124,35 @@ class Encoding:
         return self._unknowns[key]
 
     def _read(self, atom: Read, copy: int) -> Any:
-        self.inexact = True
         memory = self._memory.get(atom.bytes)
         if memory is None:
             integers = z3.IntSort(self.context)
             memory = self._memory[atom.bytes] = z3.Function(f"memory{atom.bytes}", integers, integers)
-        value = memory(self.sum(atom.address, copy))
-        self._bound(value, atom.low, atom.high)
-        return value
+        address = self.sum(atom.address, copy)
+        value = memory(address)
+        table = None if self._contents is None else self._contents.table(_near(atom.address), atom.bytes)
+        if table is None:
+            self.inexact = True
+            self._bound(value, atom.low, atom.high)
+            return value
+        key = (atom, copy)
+        if key not in self._unknowns:
+            self._unknowns[key] = z3.Int(f"read{len(self._unknowns)}@{copy}", self.context)
+            self._known_read(self._unknowns[key], address, table)
+        return self._unknowns[key]
+
+    def _under(self, guard: Any, term: Sum, copy: int) -> Any:
+        """Encode a term that matters only where `guard` holds: only there have its reads happened."""
+        self._guards.append(guard)
+        try:
+            return self.sum(term, copy)
+        finally:
+            self._guards.pop()
+
+    def _known_read(self, value: Any, address: Any, table: list[tuple[int, int]]) -> None:
+        """A read that happens lies inside its recorded tensor, and yields what is there."""
+        cases = [z3.And(address == place, value == number) for place, number in table]
+        self.premises.append(z3.Or(*(z3.Not(g) for g in self._guards), *cases))
 
     def _applied(self, atom: Apply, copy: int) -> Any:
         a, b = self.sum(atom.left, copy), self.sum(atom.right, copy)

@@ -60,8 +60,13 @@ def _same_size(first: Record, second: Record) -> bool:
     return first.access.element_bytes == second.access.element_bytes
 
 
-def assertions(encoding: Encoding, reading: Reading, question: Question, domain: Domain) -> list[Any]:
-    """What must hold for the question's race to exist, widths assumed not to wrap."""
+def assertions(
+    encoding: Encoding, reading: Reading, question: Question, domain: Domain, *, same: bool | None = None
+) -> list[Any]:
+    """What must hold for the question's race to exist, widths assumed not to wrap.
+
+    `same` says that both records are one access, where they have been rewritten.
+    """
     first, second = question.first, question.second
     out = [_active(encoding, first, 1), _active(encoding, second, 2)]
     out += _programs(encoding, question, domain)
@@ -69,7 +74,7 @@ def assertions(encoding: Encoding, reading: Reading, question: Question, domain:
     out += [fits(encoding, o, copy) for r, copy in ((first, 1), (second, 2)) for o in _sorted(r.obligations)]
     out.append(_overlap(encoding, first, second))
     if question.same_program:
-        out.append(_distinct(encoding, first, second, domain))
+        out.append(_distinct(encoding, first, second, domain, first is second if same is None else same))
         out += _unfenced(encoding, reading.fences, first, second)
     return out
 
@@ -147,7 +152,7 @@ def _aligned(a: Sum, b: Sum, size: int) -> bool:
     return (a.constant - b.constant) % size == 0 and all(f % size == 0 for f in factors)
 
 
-def _distinct(encoding: Encoding, first: Record, second: Record, domain: Domain) -> Any:
+def _distinct(encoding: Encoding, first: Record, second: Record, domain: Domain, same: bool) -> Any:
     """Two executions of one program: not the same one, and not ordered lane for lane."""
     lanes = _lanes_differ(encoding, first, second)
     same_tile = first.access.shape == second.access.shape
@@ -157,7 +162,7 @@ def _distinct(encoding: Encoding, first: Record, second: Record, domain: Domain)
     scalars = first.access.shape == () == second.access.shape
     if scalars and first.access.kind.writes and second.access.kind.writes:
         return z3.BoolVal(False, encoding.context)
-    if first is second:
+    if same:
         return z3.Or([lanes, *_rounds_differ(encoding, common)])
     depends = first.access.index in second.depends or second.access.index in first.depends
     if depends and same_tile:
@@ -199,34 +204,45 @@ def _common(first: Record, second: Record) -> list[tuple[Loop, Loop]]:
 def _unfenced(encoding: Encoding, fences: Sequence[Fence], first: Record, second: Record) -> list[Any]:
     """No barrier lies between the two executions.
 
-    A barrier counts where its place encloses both accesses. Inside loops it separates executions of different rounds too,
-    unless it stands outside the stretch from the later round's access back to the earlier round's one.
+    A barrier runs whenever an access does whose place it encloses: before it or after it, in the same rounds. It parts
+    executions of different rounds too where it stands after the earlier or before the later one.
     """
     out = []
     for fence in fences:
         depth = len(fence.place)
-        if first.place[:depth] != fence.place or second.place[:depth] != fence.place:
+        with_first = first.place[:depth] == fence.place
+        with_second = second.place[:depth] == fence.place
+        if not (with_first or with_second):
             continue
         common = [(a, b) for a, b in _common(first, second) if a.number in fence.loops]
         allowed = []
-        equal = z3.And([z3.BoolVal(True, encoding.context), *_rounds_equal(encoding, common)])
-        between = first.order < fence.order < second.order
-        if not between:
-            allowed.append(equal)
-        if second.order < fence.order < first.order and common:
-            allowed.append(_earlier(encoding, common, 1, 2))
-        if between and common:
-            allowed.append(_earlier(encoding, common, 2, 1))
+        if not (first.order < fence.order < second.order):
+            allowed.append(z3.And([z3.BoolVal(True, encoding.context), *_rounds_equal(encoding, common)]))
+        after = (with_first and fence.order > first.order, with_second and fence.order > second.order)
+        before = (with_first and fence.order < first.order, with_second and fence.order < second.order)
+        steady = len(common) == 1 and fence.place == first.place[: _depth_of(first, common[0][0])]
+        if common and not (after[0] or before[1]):
+            allowed.append(_earlier(encoding, common, 1, 2, adjacent=steady))
+        if common and not (after[1] or before[0]):
+            allowed.append(_earlier(encoding, common, 2, 1, adjacent=steady))
         out.append(z3.Or(allowed) if allowed else z3.BoolVal(False, encoding.context))
     return out
+
+
+def _depth_of(record: Record, loop: Loop) -> int:
+    """How many steps of a record's place lead into the body of one of its loops."""
+    return 1 + next(k for k, (number, _) in enumerate(record.place) if number == loop.number)
 
 
 def _rounds_equal(encoding: Encoding, common: Sequence[tuple[Loop, Loop]]) -> list[Any]:
     return [encoding.variable(a.iteration, 1) == encoding.variable(b.iteration, 2) for a, b in common]
 
 
-def _earlier(encoding: Encoding, common: Sequence[tuple[Loop, Loop]], one: int, other: int) -> Any:
-    """The rounds of copy `one` come before those of copy `other`, lexicographically."""
+def _earlier(encoding: Encoding, common: Sequence[tuple[Loop, Loop]], one: int, other: int, *, adjacent: bool) -> Any:
+    """The rounds of copy `one` come before those of copy `other`, lexicographically.
+
+    `adjacent`: with a whole round in between the barrier, which every round passes, would part them.
+    """
     cases = []
     for depth in range(len(common)):
         equal = [
@@ -236,5 +252,5 @@ def _earlier(encoding: Encoding, common: Sequence[tuple[Loop, Loop]], one: int, 
         ]
         low = encoding.variable(common[depth][one - 1].iteration, one)
         high = encoding.variable(common[depth][other - 1].iteration, other)
-        cases.append(z3.And([*equal, low < high]))
+        cases.append(z3.And([*equal, high == low + 1 if adjacent else low < high]))
     return z3.Or(cases)

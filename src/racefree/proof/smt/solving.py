@@ -41,4 +41,4 @@ def ask(encoding: Encoding, assertions: Sequence[Any], budget: Budget) -> tuple[
 
 def _used(solver: Any) -> int:
     statistics = solver.statistics()
-    return int(statistics.get_key_value("rlimit count")) if "rlimit count" in statistics.keys() else 0
+    return int(statistics.get_key_value("rlimit count")) if "rlimit count" in list(statistics.keys()) else 0

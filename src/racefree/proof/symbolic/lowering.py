@@ -123,7 +123,6 @@ class Lowering:
     axes: set[int] = field(default_factory=set)
     numbers: int = 0
     orders: int = 0
-    waits: bool = False
     bounder: Bounder = field(default_factory=Bounder)
 
     def run(self) -> Reading:
@@ -131,7 +130,7 @@ class Lowering:
             self.env[parameter.value.index] = Cell(self.bind(parameter))
         self._body(self.program.body, _Around())
         assumptions = tuple((c, s) for c, s in self.assumptions)
-        return Reading(tuple(self.records), tuple(self.fences), frozenset(self.axes), assumptions, self.waits)  # type: ignore[arg-type]
+        return Reading(tuple(self.records), tuple(self.fences), frozenset(self.axes), assumptions)  # type: ignore[arg-type]
 
     # ---- statements --------------------------------------------------------------------------------------------------
 
@@ -312,7 +311,7 @@ class Lowering:
             index = self._unknown(loop.induction, inner)
         self.env[loop.induction.index] = Cell(index, obligations)
         inits = [self._get(v) for v in loop.inits]
-        self._carry(loop.carried, inits, loop.yields, loop.body, inner, round_)
+        self._carry(loop.carried, inits, loop.yields, inner, lambda lowering: lowering._body(loop.body, inner))
         rounds = self._rounds(low, high, step) if exact else None
         for result, init, cell in zip(
             loop.results, inits, self._after(loop, inits, inner, round_, rounds), strict=True
@@ -348,16 +347,16 @@ class Lowering:
         carried: tuple[Value, ...],
         inits: list[Cell],
         yields: tuple[Value, ...],
-        body: tuple[Statement, ...],
         inner: _Around,
-        round_: Var,
+        fold: Callable[[Lowering], None],
     ) -> None:
-        """Find closed forms by lowering the body with placeholders, then lower it for good."""
+        """Find closed forms by folding a round with placeholders, then fold it for good."""
+        round_ = inner.loops[-1].iteration
         names = [Var(VarKind.PARAMETER, f"carried{inner.loops[-1].number}:{n}") for n in range(len(carried))]
         probe = self._copy()
         for value, name, init in zip(carried, names, inits, strict=True):
             probe.env[value.index] = Cell(None if init.term is None or is_condition(init.term) else variable(name))
-        probe._body(body, inner)
+        fold(probe)
         nexts = [probe._get(v) for v in yields]
         forms = self._closed(names, inits, [n.term for n in nexts], round_)
         resolved = Replacer({n: f for n, f in zip(names, forms, strict=True) if isinstance(f, Sum)}.get)
@@ -371,7 +370,7 @@ class Lowering:
                 if o.value != last.term or not _mentions(o, names)
             )
             self.env[value.index] = Cell(form, init.obligations | kept | self._fits(value, form, inner))
-        self._body(body, inner)
+        fold(self)
 
     def _fits(self, value: Value, form: Term, inner: _Around) -> frozenset[Obligation]:
         """The closed form counts without wrapping, so it must fit the width in every round that runs."""
@@ -455,19 +454,20 @@ class Lowering:
 
     def _while(self, loop: While, around: _Around) -> None:
         number_ = self._number()
-        self.waits = True
         round_ = Var(VarKind.ITERATION, f"round{number_}", 0, MAX_ROUNDS)
         described = Loop(number_, round_, TRUE, False)
-        before = _Around(around.path, around.obligations, (*around.loops, described), (*around.place, (number_, 0)))
+        inner = _Around(around.path, around.obligations, (*around.loops, described), (*around.place, (number_, 0)))
         inits = [self._get(v) for v in loop.inits]
-        for value, init, later in zip(loop.before_args, inits, loop.after_yields, strict=True):
-            same = init if later.index == value.index else Cell(self._unknown(value, before))
-            self.env[value.index] = same
-        self._body(loop.before, before)
-        after = self._under(before, loop.condition, True, (number_, 1))
-        for value, source in zip(loop.after_args, loop.forwarded, strict=True):
-            self.env[value.index] = self._get(source)
-        self._body(loop.after, after)
+
+        def fold(lowering: Lowering) -> None:
+            lowering._body(loop.before, inner)
+            after = lowering._under(inner, loop.condition, True, (number_, 1))
+            after = replace(after, place=(*around.place, (number_, 1)))
+            for value, source in zip(loop.after_args, loop.forwarded, strict=True):
+                lowering.env[value.index] = lowering._get(source)
+            lowering._body(loop.after, after)
+
+        self._carry(loop.before_args, inits, loop.after_yields, inner, fold)
         for result, source in zip(loop.results, loop.forwarded, strict=True):
             cell = self._get(source)
             fixed = cell.term is not None and not any(

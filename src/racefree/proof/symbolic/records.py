@@ -76,4 +76,3 @@ class Reading:
     fences: tuple[Fence, ...]
     axes: frozenset[int]
     assumptions: tuple[tuple[Condition, Site], ...]
-    waits: bool

@@ -312,18 +312,37 @@ def _by_constant(function: Fn, left: Sum, right: int) -> Sum | None:
             return ZERO
         case Fn.OR | Fn.XOR | Fn.SHL | Fn.SHR if right == 0:
             return left
-        case Fn.AND if right == 0:
-            return ZERO
-        case Fn.AND if right > 0 and right & (right + 1) == 0:
-            return apply(Fn.MOD, left, number(right + 1))
-        case Fn.AND if right < 0 and -right & (-right - 1) == 0:
-            return subtract(left, apply(Fn.MOD, left, number(-right)))
+        case Fn.AND:
+            return _masked(left, right)
+        case Fn.OR:
+            return subtract(add((left, number(right))), _masked(left, right))
+        case Fn.XOR:
+            return subtract(add((left, number(right))), scale(_masked(left, right), 2))
         case Fn.SHL if 0 <= right < 64:
             return scale(left, 1 << right)
         case Fn.SHR if 0 <= right < 64:
             return apply(Fn.FLOOR, left, number(1 << right))
         case _:
             return None
+
+
+def _masked(term: Sum, mask: int) -> Sum:
+    """`term & mask` from its runs of bits, for the two's complement of any width (a negative mask has all high bits)."""
+    if mask < 0:
+        return subtract(term, _masked(term, ~mask))
+    out = []
+    low = 0
+    while mask >> low:
+        if not mask >> low & 1:
+            low += 1
+            continue
+        high = low
+        while mask >> high & 1:
+            high += 1
+        digits = apply(Fn.MOD, apply(Fn.FLOOR, term, number(1 << low)), number(1 << (high - low)))
+        out.append(scale(digits, 1 << low))
+        low = high
+    return add(out)
 
 
 def evaluate(function: Fn, a: int, b: int) -> int | None:

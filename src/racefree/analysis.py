@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from racefree.config import Settings
 from racefree.errors import Refusal, Refused
 from racefree.graph.launch import Argument, Descriptor, LaunchFacts, Scalar, Storage, Tensor
-from racefree.launch import ArgumentSummary, Launch
+from racefree.launch import ArgumentSummary, Launch, TensorMap
 from racefree.verdict import ProofScope, RaceConfigVerdict, RaceVerdict, Status
 
 if TYPE_CHECKING:
@@ -42,14 +42,17 @@ class Decided:
 class Analyst:
     """Decides captured launches under one set of settings. Launches of several threads take turns.
 
-    `tracebacks` collects what went wrong inside racefree itself, for a report of the fault.
+    With `draws`, launches get pictures of the tensors they write. `tracebacks` collects what went wrong inside racefree
+    itself, for a report of the fault.
     """
 
     settings: Settings
+    draws: bool = False
     tracebacks: list[str] = field(default_factory=list)
     _known: dict[bytes, RaceConfigVerdict] = field(default_factory=dict)
     _written: dict[bytes, frozenset[str] | None] = field(default_factory=dict)
     _whole: dict[tuple[bytes, ...], RaceVerdict] = field(default_factory=dict)
+    _maps: dict[bytes, tuple[TensorMap, ...]] = field(default_factory=dict)
     _turn: threading.RLock = field(default_factory=threading.RLock)
 
     def decide(self, captured: CapturedLaunch) -> Decided:
@@ -58,11 +61,32 @@ class Analyst:
             try:
                 keys = tuple(_config_key(config) for config in captured.configs)
                 launch = _launch(captured, self._verdict(captured, keys))
+                if self.draws:
+                    launch = replace(launch, maps=self._drawn(captured, keys, launch))
                 return Decided(launch, self._storages_written(captured, keys))
             except Exception as error:
                 self.tracebacks.append(traceback.format_exc())
                 failed = RaceConfigVerdict({}, Status.UNSUPPORTED, refusal=_internal(error))
                 return Decided(_bare_launch(captured, merge((failed,), notes=captured.notes)), None)
+
+    def _drawn(self, captured: CapturedLaunch, keys: tuple[bytes, ...], launch: Launch) -> tuple[TensorMap, ...]:
+        """Pictures for the first config that races, or for the first one there is."""
+        from racefree.pictures import tensor_maps
+        from racefree.ttir.read import read_program
+
+        verdicts = launch.verdict.configs
+        chosen = next((i for i, verdict in enumerate(verdicts) if verdict.races), 0)
+        config = captured.configs[chosen]
+        if verdicts[chosen].status not in (Status.OK, Status.RACES) or config.module is None or config.facts is None:
+            return ()
+        if keys[chosen] not in self._maps:
+            try:
+                drawn = tensor_maps(read_program(config.module), config.facts, verdicts[chosen].races)
+            except Exception:  # a picture that cannot be drawn must not change the answer
+                self.tracebacks.append(traceback.format_exc())
+                drawn = ()
+            self._maps[keys[chosen]] = drawn
+        return self._maps[keys[chosen]]
 
     def interrupted(self, captured: CapturedLaunch) -> Launch:
         """What to record for a launch whose analysis the user interrupted."""
@@ -130,7 +154,7 @@ class Analyst:
 
 
 def _memory_model(captured: CapturedLaunch) -> str:
-    from racefree.triton.versions import memory_model
+    from racefree.proof.memory_model import memory_model
 
     facts = next((config.facts for config in captured.configs if config.facts is not None), None)
     return "" if facts is None else memory_model(facts.triton_version, facts.target).name

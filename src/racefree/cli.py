@@ -165,6 +165,7 @@ def _check(paths: Sequence[Path], arguments: Sequence[str], options: dict[str, A
                 given=tuple(options.get("given", ())),
                 save_to=options.get("save_to"),
                 order=options.get("order") or "both",
+                draws=any(name in formats.DRAWN for name, _ in targets),
             )
             for file in files
         ]

@@ -16,9 +16,42 @@ class ArgumentSummary:
     text: str
 
 
+NO_OWNER, SEVERAL_OWNERS = -1, -2
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """The elements of a tensor that one program instance writes and reads, as half-open runs."""
+
+    program: tuple[int, int, int]
+    written: tuple[tuple[int, int], ...]
+    read: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMap:
+    """Who writes which element of a tensor, counted from its data pointer to the end of its storage.
+
+    `owners` are runs (start, end, program), where a program is numbered x + grid.x * (y + grid.y * z), or SEVERAL_OWNERS.
+    `programs` are those that a race names. A map is `complete` when every program instance was evaluated.
+    """
+
+    tensor: str
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    elements: int
+    owners: tuple[tuple[int, int, int], ...]
+    programs: tuple[Touched, ...] = ()
+    complete: bool = True
+
+
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One analysed launch. `site` is the kernel's definition, `launch_site` the line that launched it."""
+    """One analysed launch. `site` is the kernel's definition, `launch_site` the line that launched it.
+
+    `maps` are pictures of tensors, taken only where a report that draws them was asked for.
+    """
 
     kernel: str
     site: Site | None
@@ -27,6 +60,7 @@ class Launch:
     target: str
     arguments: tuple[ArgumentSummary, ...]
     verdict: RaceVerdict
+    maps: tuple[TensorMap, ...] = ()
 
     @property
     def races(self) -> tuple[CompiledRaceRecord, ...]:

@@ -25,6 +25,7 @@ class Request:
     """One input and how to check it.
 
     `arguments` belong to a script, `grid` and `given` (`NAME=VALUE`) to a bare module, `order` to an engine program.
+    `draws` asks for pictures, for a report that shows them.
     """
 
     path: Path
@@ -34,6 +35,7 @@ class Request:
     given: tuple[str, ...] = ()
     save_to: Path | None = None
     order: str = "both"
+    draws: bool = False
 
 
 @dataclass(slots=True)

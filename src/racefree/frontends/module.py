@@ -48,7 +48,7 @@ def check(request: Request, found: Found) -> None:
     )
     here = Site(str(request.path), 1)
     captured = CapturedLaunch(program.name, program.site, here, (CapturedConfig(facts, module),))
-    analyst = Analyst(request.settings)
+    analyst = Analyst(request.settings, draws=request.draws)
     found.add(analyst.decide(captured).launch)
     found.tracebacks += analyst.tracebacks
 

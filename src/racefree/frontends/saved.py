@@ -13,7 +13,7 @@ def check(request: Request, found: Found) -> None:
 
     if request.grid is not None or request.given:
         raise InputError(f"{request.path} is a saved launch: it has its own grid and arguments")
-    analyst = Analyst(request.settings)
+    analyst = Analyst(request.settings, draws=request.draws)
     captured = load_launch(request.path)
     try:
         found.add(analyst.decide(captured).launch)

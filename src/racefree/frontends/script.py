@@ -38,7 +38,7 @@ def check(request: Request, found: Found) -> None:
     Raises InputError when it has a syntax error, MissingPackage or UnsupportedVersion when Triton or torch are not there.
     """
     _check_syntax(request.path)
-    analyst = Analyst(request.settings)
+    analyst = Analyst(request.settings, draws=request.draws)
     owner = os.getpid()
     with spooling(found) as spool:
 

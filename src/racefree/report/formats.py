@@ -12,6 +12,7 @@ Render = Callable[[Report], str]
 _FUNCTIONS = {
     "concise": ("concise", "render"),
     "github": ("github", "render"),
+    "html": ("html", "render"),
     "json": ("json_format", "render"),
     "junit": ("junit", "render"),
     "markdown": ("markdown", "render"),
@@ -19,6 +20,9 @@ _FUNCTIONS = {
     "sarif-github": ("sarif", "render_for_github"),
     "text": ("text", "render"),
 }
+
+DRAWN = frozenset({"html"})
+"""The formats that show pictures, which have to be taken while a launch is analysed."""
 
 NAMES = tuple(sorted(_FUNCTIONS))
 

@@ -1,0 +1,222 @@
+"use strict";
+// A map of a tensor: each cell an element, coloured by the program that writes it. Several maps can share one view.
+
+const SEVERAL = -2, NONE = -1;
+
+function runAt(runs, element) {
+  let low = 0, high = runs.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (runs[middle][1] <= element) low = middle + 1; else high = middle;
+  }
+  return low < runs.length && runs[low][0] <= element ? runs[low] : null;
+}
+
+function columnsOf(map) {
+  // The innermost row of a matrix when it is one in memory, else something near a square.
+  const stride = map.strides.length > 1 ? map.strides[map.strides.length - 2] : 0;
+  if (stride > 1 && stride <= map.elements && map.strides[map.strides.length - 1] === 1) return stride;
+  return Math.min(map.elements, 2 ** Math.ceil(Math.log2(Math.sqrt(map.elements) * 1.6)));
+}
+
+class View {
+  // What part of the map is seen: `cell` pixels for an element, the top left corner, and the cursor.
+  constructor(map) {
+    this.map = map;
+    this.columns = columnsOf(map);
+    this.rows = Math.ceil(map.elements / this.columns);
+    this.cursor = 0;
+    this.watchers = [];
+    this.width = 640; this.height = 260;
+    this.whole();
+  }
+  whole() {
+    this.cell = Math.min(48, this.width / this.columns, this.height / this.rows);
+    this.left = 0; this.top = 0;
+    this.changed();
+  }
+  zoom(factor, column = this.cursor % this.columns, row = Math.floor(this.cursor / this.columns)) {
+    const least = Math.min(48, this.width / this.columns, this.height / this.rows);
+    const cell = Math.max(least, Math.min(48, this.cell * factor));
+    this.left = column - (column - this.left) * this.cell / cell;
+    this.top = row - (row - this.top) * this.cell / cell;
+    this.cell = cell;
+    this.clamp(); this.changed();
+  }
+  show(element, cell = 24) {
+    this.cursor = element;
+    this.cell = cell;
+    this.left = element % this.columns - this.width / cell / 2;
+    this.top = Math.floor(element / this.columns) - this.height / cell / 2;
+    this.clamp(); this.changed();
+  }
+  move(delta) {
+    this.cursor = Math.max(0, Math.min(this.map.elements - 1, this.cursor + delta));
+    const column = this.cursor % this.columns, row = Math.floor(this.cursor / this.columns);
+    if (column < this.left) this.left = column;
+    if (row < this.top) this.top = row;
+    if (column + 1 > this.left + this.width / this.cell) this.left = column + 1 - this.width / this.cell;
+    if (row + 1 > this.top + this.height / this.cell) this.top = row + 1 - this.height / this.cell;
+    this.clamp(); this.changed();
+  }
+  pan(columns, rows) { this.left += columns; this.top += rows; this.clamp(); this.changed(); }
+  clamp() {
+    this.left = Math.max(0, Math.min(this.left, this.columns - this.width / this.cell));
+    this.top = Math.max(0, Math.min(this.top, this.rows - this.height / this.cell));
+  }
+  elementAt(x, y) {
+    const column = Math.floor(this.left + x / this.cell), row = Math.floor(this.top + y / this.cell);
+    if (column < 0 || column >= this.columns || row < 0) return -1;
+    const element = row * this.columns + column;
+    return element < this.map.elements ? element : -1;
+  }
+  changed() { for (const watcher of this.watchers) watcher(); }
+}
+
+const ownerColour = (owner) => [(owner * 137.508 + 210) % 360, 55, 58];
+
+function rgb([hue, saturation, lightness]) {
+  const s = saturation / 100, l = lightness / 100, a = s * Math.min(l, 1 - l);
+  const f = (n) => { const k = (n + hue / 30) % 12; return Math.round(255 * (l - a * Math.max(-1, Math.min(k - 3, 9 - k, 1)))); };
+  return [f(0), f(8), f(4)];
+}
+
+const RACE = [205, 30, 30];
+
+function paintMap(canvas, view, colourOf, marked) {
+  const ratio = window.devicePixelRatio || 1;
+  const width = Math.max(1, canvas.clientWidth), height = Math.max(1, canvas.clientHeight);
+  canvas.width = width * ratio; canvas.height = height * ratio;
+  const context = canvas.getContext("2d");
+  const image = context.createImageData(canvas.width, canvas.height);
+  const pixels = image.data, cell = view.cell * width / view.width;
+  const rows = [], columns = [];
+  for (let x = 0; x < canvas.width; x++) columns.push(Math.floor(view.left + x / ratio / cell));
+  for (let y = 0; y < canvas.height; y++) rows.push(Math.floor(view.top + y / ratio / cell));
+  const gap = cell >= 8;
+  for (let y = 0; y < canvas.height; y++) {
+    let last = -1, colour = null;
+    for (let x = 0; x < canvas.width; x++) {
+      if (columns[x] >= view.columns) break;
+      const element = rows[y] * view.columns + columns[x];
+      if (element >= view.map.elements) break;
+      if (element !== last) { colour = colourOf(element); last = element; }
+      if (!colour || (gap && (columns[x] !== columns[x - 1] || rows[y] !== rows[y - 1]))) continue;
+      const at = 4 * (y * canvas.width + x);
+      pixels[at] = colour[0]; pixels[at + 1] = colour[1]; pixels[at + 2] = colour[2]; pixels[at + 3] = 255;
+    }
+  }
+  context.putImageData(image, 0, 0);
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  const ink = getComputedStyle(document.body).color;
+  for (const [element, style, wide] of [...marked.map((e) => [e, "rgb(205,30,30)", 3]), [view.cursor, ink, 2]]) {
+    const x = (element % view.columns - view.left) * cell, y = (Math.floor(element / view.columns) - view.top) * cell;
+    const size = Math.max(cell, 7);
+    context.strokeStyle = style; context.lineWidth = wide;
+    context.strokeRect(x - (size - cell) / 2, y - (size - cell) / 2, size, size);
+  }
+}
+
+function programName(number, grid) {
+  if (!grid) return `program ${number}`;
+  const x = number % grid[0], rest = Math.floor(number / grid[0]);
+  return `program (${x}, ${rest % grid[1]}, ${Math.floor(rest / grid[1])})`;
+}
+
+function mapSection(map, grid, racing) {
+  const section = document.createElement("section");
+  section.className = "map";
+  const heading = element("h3", `${map.tensor}: who writes which element`);
+  section.append(heading);
+  section.append(element("p", `${map.dtype}[${map.shape.join(", ")}], strides (${map.strides.join(", ")}), `
+    + `${map.elements} elements to the end of its storage${map.complete ? "" : "; not all programs could be evaluated"}`, "soft"));
+  const view = new View(map);
+  const readout = element("p", "", "readout"); readout.setAttribute("aria-live", "polite");
+  const whole = document.createElement("canvas");
+  whole.style.height = "260px";
+  section.append(tools(view, racing), legend(), whole);
+  const canvases = [[whole, (e) => { const run = runAt(map.owners, e); return run ? (run[2] === SEVERAL ? RACE : rgb(ownerColour(run[2]))) : null; },
+    `Map of ${map.tensor}: arrow keys move the cursor, plus and minus zoom, 0 shows the whole tensor`]];
+  const pair = element("div", "", "pair");
+  for (const touched of map.programs.slice(0, 2)) {
+    const box = document.createElement("div"), canvas = document.createElement("canvas");
+    canvas.style.height = "200px";
+    box.append(element("p", `program (${touched.program.join(", ")}): written dark, read light`), canvas);
+    pair.append(box);
+    canvases.push([canvas, (e) => runAt(touched.written, e) ? [60, 90, 180] : runAt(touched.read, e) ? [160, 190, 230] : null,
+      `What program (${touched.program.join(", ")}) touches of ${map.tensor}`]);
+  }
+  if (map.programs.length) section.append(pair);
+  section.append(readout);
+  for (const [canvas, colourOf, label] of canvases) watch(canvas, view, colourOf, label, racing);
+  view.watchers.push(() => { readout.textContent = describe(map, view.cursor, grid, racing); });
+  section.view = view;
+  requestAnimationFrame(() => racing.length ? view.show(racing[0], Math.max(view.cell, 6)) : view.changed());
+  return section;
+}
+
+function watch(canvas, view, colourOf, label, racing) {
+  canvas.tabIndex = 0; canvas.setAttribute("role", "img"); canvas.setAttribute("aria-label", label);
+  const scale = () => view.width / Math.max(1, canvas.clientWidth);
+  view.watchers.push(() => paintMap(canvas, view, colourOf, racing));
+  canvas.addEventListener("keydown", (event) => {
+    const moves = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -view.columns, ArrowDown: view.columns };
+    if (event.key in moves) view.move(moves[event.key]);
+    else if (event.key === "+" || event.key === "=") view.zoom(1.6);
+    else if (event.key === "-") view.zoom(1 / 1.6);
+    else if (event.key === "0") view.whole();
+    else return;
+    event.preventDefault();
+  });
+  canvas.addEventListener("wheel", (event) => {
+    event.preventDefault();
+    const x = event.offsetX * scale(), y = event.offsetY * scale();
+    view.zoom(event.deltaY < 0 ? 1.25 : 0.8, view.left + x / view.cell, view.top + y / view.cell);
+  }, { passive: false });
+  let drag = null;
+  canvas.addEventListener("pointerdown", (event) => { drag = [event.offsetX, event.offsetY, false]; canvas.setPointerCapture(event.pointerId); });
+  canvas.addEventListener("pointermove", (event) => {
+    if (!drag) return;
+    const dx = event.offsetX - drag[0], dy = event.offsetY - drag[1];
+    if (!drag[2] && Math.abs(dx) + Math.abs(dy) < 4) return;
+    drag = [event.offsetX, event.offsetY, true];
+    view.pan(-dx * scale() / view.cell, -dy * scale() / view.cell);
+  });
+  canvas.addEventListener("pointerup", (event) => {
+    if (drag && !drag[2]) {
+      const found = view.elementAt(event.offsetX * scale(), event.offsetY * scale());
+      if (found >= 0) { view.cursor = found; view.changed(); }
+    }
+    drag = null;
+  });
+}
+
+function tools(view, racing) {
+  const bar = element("div", "", "tools");
+  const add = (name, action) => { const button = element("button", name); button.type = "button"; button.onclick = action; bar.append(button); };
+  add("Whole tensor", () => view.whole());
+  add("Zoom in", () => view.zoom(1.6));
+  add("Zoom out", () => view.zoom(1 / 1.6));
+  if (racing.length) add("Racing element", () => view.show(racing[0]));
+  return bar;
+}
+
+function legend() {
+  const line = element("p", "", "soft");
+  const swatch = (colour, words) => { const box = element("span", "", "swatch"); box.style.background = colour; line.append(box, document.createTextNode(`${words}  `)); };
+  swatch("rgb(205,30,30)", "several programs");
+  swatch(`hsl(210 55% 58%)`, "one program, a colour each");
+  swatch("transparent", "nobody");
+  return line;
+}
+
+function describe(map, at, grid, racing) {
+  const run = runAt(map.owners, at);
+  const who = !run ? "written by no program" : run[2] === SEVERAL ? "written by several programs" : `written by ${programName(run[2], grid)}`;
+  const touched = map.programs.map((p) => {
+    const does = [runAt(p.written, at) && "writes", runAt(p.read, at) && "reads"].filter(Boolean).join(" and ");
+    return does ? `program (${p.program.join(", ")}) ${does} it` : "";
+  }).filter(Boolean);
+  const race = racing.includes(at) ? ", the racing element" : "";
+  return `${map.tensor}[${at}]${race}: ${who}${touched.length ? "; " + touched.join("; ") : ""}`;
+}

@@ -120,6 +120,18 @@ def test_streams_events_and_graphs(taken: list[CapturedLaunch]) -> None:
     assert len(taken) == 1
 
 
+def test_generators_have_the_state_of_a_device(taken: list[CapturedLaunch]) -> None:
+    seed, offset = torch.cuda.default_generators[0].get_state().view(torch.int64).tolist()
+    assert offset == 0
+    generator = torch.Generator(device="cuda").manual_seed(5)
+    assert generator.get_state().view(torch.int64).tolist() == [5, 0]
+    first = torch.rand(4, device="cuda", generator=generator)
+    generator.set_state(torch.tensor([5, 0]).view(torch.uint8))
+    assert torch.rand(4, device="cuda", generator=generator).tolist() == first.tolist()
+    torch.cuda.set_rng_state(torch.cuda.get_rng_state())
+    assert isinstance(seed, int)
+
+
 def test_moving_a_host_tensor_copies_it(taken: list[CapturedLaunch]) -> None:
     host = torch.zeros(4)
     device = host.cuda()

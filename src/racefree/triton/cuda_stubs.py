@@ -11,6 +11,7 @@ from racefree.triton.patches import Patches
 from racefree.triton.targets import Target
 
 _MEMORY_BYTES = 80 << 30
+_STATE_BYTES = 16
 
 
 def install(patches: Patches, target: Target) -> None:
@@ -25,7 +26,9 @@ def install(patches: Patches, target: Target) -> None:
         patches.set(torch.version, "cuda", torch.version.cuda or "13.0")
     else:
         patches.set(torch.version, "hip", torch.version.hip or "7.0")
-    patches.set(torch, "Generator", _generator(torch.Generator))
+    generator = _generator(torch.Generator)
+    patches.set(torch, "Generator", generator)
+    patches.set(torch.cuda, "default_generators", (generator("cuda"),))
     patches.set(torch, "compile", _eager)
     _redirect_autocast(patches)
     _stub_benchmarks(patches)
@@ -137,9 +140,24 @@ def _accelerator() -> dict[str, Any]:
 
 
 def _generator(real: Any) -> Any:
+    """A generator that draws on the CPU and shows the state of a CUDA one: 16 bytes, its seed and its offset."""
+
     class HostGenerator(real):  # type: ignore[misc]
         def __new__(cls, device: Any = None) -> Any:
             return real.__new__(cls, "cpu")
+
+        def get_state(self) -> Any:
+            import torch
+
+            return torch.tensor([self.initial_seed() & (1 << 63) - 1, 0]).view(torch.uint8)
+
+        def set_state(self, state: Any) -> Any:
+            import torch
+
+            if state.numel() != _STATE_BYTES:
+                return super().set_state(state)
+            self.manual_seed(int(state.cpu().view(torch.int64)[0]))
+            return self
 
     return HostGenerator
 

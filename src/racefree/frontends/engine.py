@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from racefree.errors import InputError
 from racefree.frontends import Found, Request
+
+if TYPE_CHECKING:
+    from racefree.neuron.check import FileVerdict
 
 
 def check(requests: Sequence[Request], found: Found) -> None:
@@ -17,9 +22,21 @@ def check(requests: Sequence[Request], found: Found) -> None:
     paths = [str(request.path) for request in requests]
     verdict = check_files(paths, order=requests[0].order)
     for file in verdict.files:
+        drawn = _timelines(file) if requests[0].draws else {}
         for program in file.programs:
-            found.subjects.append(subject(program, file=file.path, assumptions=verdict.assumptions))
+            made = subject(program, file=file.path, assumptions=verdict.assumptions)
+            found.subjects.append(replace(made, records=made.records | {"timeline": drawn.get(program.program)}))
     for cores in verdict.cores:
         found.subjects += subjects(cores, assumptions=verdict.assumptions)
     if not any(file.programs for file in verdict.files):
         raise InputError(f"{', '.join(paths)}: no function to check")
+
+
+def _timelines(file: FileVerdict) -> dict[str, Any]:
+    from racefree.neuron.lowering import lower_all
+    from racefree.neuron.reading import load
+    from racefree.report.engine_timeline import timeline
+
+    verdicts = {verdict.program: verdict for verdict in file.programs}
+    programs = {program.name: program for program in lower_all(load(file.path))}
+    return {name: timeline(programs[name], verdict) for name, verdict in verdicts.items() if name in programs}

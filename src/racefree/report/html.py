@@ -92,7 +92,7 @@ def _side(report: Report, side: Side) -> dict[str, Any]:
         "said": text.said(side),
         "actor": side.actor,
         "place": side.place,
-        "where": report.place(side.site),
+        "where": report.place(side.site) if side.site else "",
         "source": _excerpt(report, side.site),
         "line": side.site.line if side.site else 0,
         "callers": [report.place(caller) for caller in (side.site.callers if side.site else ())],

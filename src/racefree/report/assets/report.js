@@ -35,7 +35,7 @@ function filter() {
 document.getElementById("filter").addEventListener("input", filter);
 
 function source(side) {
-  if (!side.source.length) return element("p", side.where, "soft");
+  if (!side.source.length) return document.createDocumentFragment();
   const block = element("pre");
   for (const [number, line] of side.source) {
     const row = element("span", "", number === side.line ? "row hit" : "row");
@@ -48,10 +48,13 @@ function source(side) {
 function finding(found, subject, maps) {
   const box = element("section", "", "finding");
   box.append(element("h3", `${found.rule} ${found.title} on ${found.sides[0].place}`));
-  for (const side of found.sides) {
-    box.append(element("p", `${side.said}, at ${side.where}`), source(side));
+  found.sides.forEach((side, at) => {
+    const again = at && side.where && side.where === found.sides[0].where;
+    box.append(element("p", side.said + (again ? ", there too" : side.where && `, at ${side.where}`)));
+    if (again) return;
+    box.append(source(side));
     for (const caller of side.callers) box.append(element("p", `called from ${caller}`, "soft"));
-  }
+  });
   box.append(element("p", `Why: ${found.reason}`));
   if (found.hint) box.append(element("p", `Hint: ${found.hint}`));
   if (found.config) box.append(element("p", `Config: ${found.config}`, "soft"));

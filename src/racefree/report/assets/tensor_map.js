@@ -134,7 +134,7 @@ function mapSection(map, grid, racing) {
   const readout = element("p", "", "readout"); readout.setAttribute("aria-live", "polite");
   const whole = document.createElement("canvas");
   whole.style.height = "260px";
-  section.append(tools(view, racing), legend(), whole);
+  section.append(tools(view, racing), legend(), whole, readout);
   const canvases = [[whole, (e) => { const run = runAt(map.owners, e); return run ? (run[2] === SEVERAL ? RACE : rgb(ownerColour(run[2]))) : null; },
     `Map of ${map.tensor}: arrow keys move the cursor, plus and minus zoom, 0 shows the whole tensor`]];
   const pair = element("div", "", "pair");
@@ -147,7 +147,6 @@ function mapSection(map, grid, racing) {
       `What program (${touched.program.join(", ")}) touches of ${map.tensor}`]);
   }
   if (map.programs.length) section.append(pair);
-  section.append(readout);
   for (const [canvas, colourOf, label] of canvases) watch(canvas, view, colourOf, label, racing);
   view.watchers.push(() => { readout.textContent = describe(map, view.cursor, grid, racing); });
   section.view = view;

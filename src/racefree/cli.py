@@ -9,6 +9,7 @@ import time
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -16,6 +17,7 @@ import click
 from click.core import ParameterSource
 
 import racefree
+from racefree import baseline
 from racefree.config import settings
 from racefree.errors import InputError, MissingPackage, RacefreeError, UnsupportedVersion
 from racefree.frontends import Found, FrontEnd, Request, front_end, inputs
@@ -51,6 +53,8 @@ def racefree_command() -> None:
 @click.option(
     "--save-launches", "save_to", type=click.Path(path_type=Path, file_okay=False), help="Keep every launch here."
 )
+@click.option("--baseline", metavar="FILE", help="Do not report the races that this file knows.")
+@click.option("--write-baseline", metavar="FILE", help="Write the races that were found to a baseline file.")
 @click.option("--grid", metavar="X[,Y[,Z]]", help="Grid of a TTIR module.")
 @click.option("--arg", "given", multiple=True, metavar="NAME=VALUE", help="Argument of a TTIR module; repeatable.")
 @click.option(
@@ -152,7 +156,7 @@ def _check(paths: Sequence[Path], arguments: Sequence[str], options: dict[str, A
     found = Found()
     with _told_plainly():
         targets = _output_files(options.get("outputs", ()), options.get("shown", "text"))
-        asked = {name: options.get(name) for name in ("target", "lanes", "scope", "budget")}
+        asked = {name: options.get(name) for name in ("target", "lanes", "scope", "budget", "baseline")}
         chosen = settings(project=paths[0].resolve().parent, **asked)
         files = inputs(paths)
         grid = _grid(options.get("grid"))
@@ -169,14 +173,39 @@ def _check(paths: Sequence[Path], arguments: Sequence[str], options: dict[str, A
             )
             for file in files
         ]
+        known, write_known = _baselines(chosen.baseline, options.get("write_baseline"))
         with _script_output_on_stderr() as stdout:
             with _progress(found):
                 failed = _run(requests, found)
             report = found.report(seconds=time.perf_counter() - start)
+            if write_known is not None:
+                report = _with_new_baseline(report, write_known, complete=not (failed or found.interrupted))
+            elif known is not None:
+                report = baseline.applied(report, known)
             _own_faults(found, verbose=bool(options.get("verbose")))
             _write(report, targets, options, stdout=stdout)
     code = exits.status(report, interrupted=found.interrupted)
     sys.exit(exits.BAD_INPUT if failed and code not in (exits.RACES, exits.INTERRUPTED) else code)
+
+
+def _baselines(known: str | None, written: str | None) -> tuple[baseline.Baseline | None, Path | None]:
+    """The baseline to apply, and the file to write one to: at most one of the two."""
+    if written is None:
+        return None if known is None else baseline.read(Path(known)), None
+    path = Path(written)
+    if path.is_dir() or not path.parent.is_dir():
+        raise InputError(f"cannot write {path}: no such folder, or it is one")
+    return None, path
+
+
+def _with_new_baseline(report: Report, path: Path, *, complete: bool) -> Report:
+    """Writes the races of the report to the file and sets them aside. A run that did not reach its end writes nothing."""
+    if not complete:
+        return replace(report, notes=(*report.notes, f"{path} was not written, since the run did not reach its end"))
+    new = baseline.of_report(report, path)
+    baseline.write(new)
+    told = f"{sum(known.count for known in new.races)} races were written to {path}"
+    return replace(baseline.applied(report, new), notes=(*report.notes, told))
 
 
 def _run(requests: Sequence[Request], found: Found) -> bool:

@@ -23,12 +23,14 @@ class Settings:
     Without a target, that of the environment variable `RACEFREE_TARGET` is taken, else cuda:80.
     `scope` "any" tries proofs for every grid before the launch's own; "launch" asks only about the launch.
     `budget` scales the time that each way to prove may take: 2 gives each twice its usual time.
+    `baseline` is a file of races that are known and not reported again; in a pyproject.toml it is relative to that file.
     """
 
     target: str | None = None
     lanes: Lanes = "default"
     scope: ScopeWanted = "any"
     budget: float = 1.0
+    baseline: str | None = None
 
     def __post_init__(self) -> None:
         if self.lanes not in get_args(Lanes):
@@ -39,6 +41,8 @@ class Settings:
             raise InputError(f"budget must be a positive factor, not {self.budget!r}")
         if self.target is not None and not isinstance(self.target, str):
             raise InputError(f"target must be a text like cuda:80 or hip:gfx942, not {self.target!r}")
+        if self.baseline is not None and not isinstance(self.baseline, str):
+            raise InputError(f"baseline must be the name of a file, not {self.baseline!r}")
 
 
 def settings(*, project: Path | None = None, **given: Any) -> Settings:
@@ -67,10 +71,14 @@ def _checked(path: Path) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: {error}") from error
     table = document.get("tool", {}).get("racefree", {})
+    if not isinstance(table, dict):
+        raise InputError(f"{path}: [tool.racefree] must be a table, not {table!r}")
     known = {field.name for field in fields(Settings)}
     unknown = sorted(set(table) - known)
     if unknown:
         raise InputError(
             f"{path}: unknown key {unknown[0]!r} in [tool.racefree]; known keys: {', '.join(sorted(known))}"
         )
+    if isinstance(table.get("baseline"), str):
+        return table | {"baseline": str(path.parent / table["baseline"])}
     return dict(table)

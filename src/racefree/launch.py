@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 
 from racefree.access import Site
 from racefree.verdict import CompiledRaceRecord, RaceVerdict
@@ -71,3 +72,8 @@ class Launch:
     def records(self) -> tuple[CompiledRaceRecord | RaceVerdict, ...]:
         """One record per race, then the verdict."""
         return (*self.races, self.verdict)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows for the launch."""
+        shown: str = import_module("racefree.notebook").of_launch(self)
+        return shown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from importlib import import_module
 from typing import Any
 
 from racefree.errors import Refusal
@@ -70,6 +71,11 @@ class CompiledRaceRecord:
     config: dict[str, Any] = field(default_factory=dict)
     witness: str = "confirmed"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows for the race."""
+        shown: str = import_module("racefree.notebook").of_race(self)
+        return shown
+
 
 @dataclass(frozen=True, slots=True)
 class RaceConfigVerdict:
@@ -97,3 +103,8 @@ class RaceVerdict:
     notes: tuple[str, ...] = ()
     memory_model: str = ""
     seconds: float = 0.0
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows for the verdict."""
+        shown: str = import_module("racefree.notebook").of_verdict(self)
+        return shown

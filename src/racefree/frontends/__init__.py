@@ -7,7 +7,7 @@ A kind of input is added by one entry of `FRONT_ENDS`. Its module is loaded only
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 
@@ -56,10 +56,12 @@ class Found:
             self.on_launch(launch)
 
     def report(self, *, seconds: float = 0.0) -> Report:
+        from racefree.report.allowances import stale_comments
         from racefree.report.build import launch_subjects, of_subjects
 
         subjects = (*launch_subjects(self.launches), *self.subjects)
-        return of_subjects(subjects, script=self.script, notes=self.notes, seconds=seconds)
+        report = of_subjects(subjects, script=self.script, notes=self.notes, seconds=seconds)
+        return replace(report, notes=(*report.notes, *stale_comments(report)))
 
 
 Check = Callable[[Request, Found], None]

@@ -10,6 +10,7 @@ from typing import Any
 import racefree
 from racefree.launch import Launch
 from racefree.report import launches as from_launch
+from racefree.report.allowances import by_comments
 from racefree.report.json_format import plain_data
 from racefree.report.model import Report, Script, Subject, sites_of
 
@@ -35,15 +36,17 @@ def launch_subjects(launches: Sequence[Launch]) -> tuple[Subject, ...]:
 def of_subjects(
     subjects: Iterable[Subject], *, script: Script | None = None, notes: Iterable[str] = (), seconds: float = 0.0
 ) -> Report:
-    """A report on any subjects, with the source lines it shows read from disk now."""
-    found = tuple(subjects)
+    """A report on any subjects, with the source lines it shows read from disk now, and what they allow set aside."""
+    given = tuple(subjects)
+    sources = _sources(given)
+    found = by_comments(given, sources)
     return Report(
         version=racefree.__version__,
         root=os.getcwd(),
         subjects=found,
         script=script,
         notes=tuple(dict.fromkeys(notes)),
-        sources=_sources(found),
+        sources=sources,
         seconds=seconds,
     )
 

@@ -34,6 +34,7 @@ def subject(verdict: EngineVerdict, *, file: str, assumptions: tuple[str, ...] =
         notes=_notes(verdict),
         seconds=verdict.seconds,
         records=plain_data(verdict),
+        unlisted=sum(max(0, order.race_count - len(order.races)) for order in verdict.orders),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from racefree.report import text
-from racefree.report.model import Finding, Gap, Report, Subject
+from racefree.report.model import Allowed, Finding, Gap, Report, Subject
 from racefree.report.rules import RULES
 from racefree.verdict import Status
 
@@ -42,9 +42,13 @@ def _case(report: Report, subject: Subject) -> ElementTree.Element:
             "time": f"{subject.seconds:.3f}",
         },
     )
-    if subject.status is Status.RACES:
-        _note(case, "failure", [_race(report, f) for f in subject.findings], "race")
-    elif subject.status is not Status.OK:
+    if subject.standing is None:
+        ElementTree.SubElement(case, "system-out").text = _clean(
+            "\n".join(_allowed(report, a) for a in subject.allowed)
+        )
+    elif subject.standing is Status.RACES:
+        _note(case, "failure", [_race(report, f) for f in subject.findings] or ["races"], "race")
+    elif subject.standing is not Status.OK:
         _note(case, "error", [_gap(report, g) for g in subject.gaps] or [subject.status.value], "not-analysed")
     elif subject.claim is not None:
         out = ElementTree.SubElement(case, "system-out")
@@ -70,6 +74,10 @@ def _race(report: Report, finding: Finding) -> str:
         f"{report.place(finding.site)}: {finding.rule} {RULES[finding.rule].title}: {text.said(first)}; "
         f"{text.said(second)} at {report.place(second.site)}"
     )
+
+
+def _allowed(report: Report, allowed: Allowed) -> str:
+    return f"{_race(report, allowed.finding)}: {text.why_allowed(report, allowed)}"
 
 
 def _gap(report: Report, gap: Gap) -> str:

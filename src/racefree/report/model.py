@@ -46,6 +46,15 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Allowed:
+    """A race that somebody decided to live with, and why: by a `comment` in the source, or else by a baseline file."""
+
+    finding: Finding
+    reason: str
+    comment: Site | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Gap:
     """A part that was not analysed, so that nothing is claimed about it."""
 
@@ -69,7 +78,8 @@ class Subject:
     """One thing that was checked: a launch of a kernel, or an engine program.
 
     `details` are lines of context (grid, arguments, where it was launched); `records` is the full verdict as JSON-ready data.
-    `fragile` are races of other grids than the one launched: evidence, never races of this launch.
+    `fragile` are races of other grids than the one launched: evidence, never races of this launch. `allowed` are races set
+    aside, which `findings` has no more; `unlisted` counts those beyond the ones listed.
     """
 
     kind: str
@@ -87,6 +97,17 @@ class Subject:
     seconds: float = 0.0
     repeats: int = 1
     records: dict[str, Any] = field(default_factory=dict)
+    allowed: tuple[Allowed, ...] = ()
+    unlisted: int = 0
+
+    @property
+    def standing(self) -> Status | None:
+        """The status that counts. None when every race is allowed and nothing else stands against the subject."""
+        if self.status is not Status.RACES or self.findings or self.unlisted or not self.allowed:
+            return self.status
+        if self.gaps:
+            return Status.VACUOUS if all(gap.kind == Status.VACUOUS.value for gap in self.gaps) else Status.UNSUPPORTED
+        return None
 
 
 class Ending(str, Enum):
@@ -143,7 +164,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The figures of the summary line. `races` counts findings, the others count subjects with their repeats."""
+    """The figures of the summary line. `races` and `allowed` count findings, the others count subjects with repeats."""
 
     launches: int
     programs: int
@@ -152,11 +173,12 @@ class Counts:
     races: int
     not_analysed: int
     vacuous: int
+    allowed: int = 0
 
 
 def count(report: Report) -> Counts:
     def of(status: Status) -> int:
-        return sum(s.repeats for s in report.subjects if s.status is status)
+        return sum(s.repeats for s in report.subjects if s.standing is status)
 
     launches = sum(s.repeats for s in report.subjects if s.kind == "launch")
     return Counts(
@@ -167,6 +189,7 @@ def count(report: Report) -> Counts:
         races=len(distinct_findings(report)),
         not_analysed=of(Status.UNSUPPORTED),
         vacuous=of(Status.VACUOUS),
+        allowed=len(allowed_findings(report)),
     )
 
 
@@ -187,12 +210,21 @@ class Occurrence:
 
 def distinct_findings(report: Report) -> tuple[Occurrence, ...]:
     """Every race once: findings of one rule between the same two source lines of one kernel are one."""
+    return _distinct(report, ((subject, subject.findings) for subject in report.subjects))
+
+
+def allowed_findings(report: Report) -> tuple[Occurrence, ...]:
+    """Every race that was set aside, once, as `distinct_findings` counts them."""
+    return _distinct(report, ((s, tuple(allowed.finding for allowed in s.allowed)) for s in report.subjects))
+
+
+def _distinct(report: Report, found: Iterable[tuple[Subject, tuple[Finding, ...]]]) -> tuple[Occurrence, ...]:
     seen: dict[tuple[Any, ...], Occurrence] = {}
-    for subject in report.subjects:
+    for subject, findings in found:
         counted: set[tuple[Any, ...]] = set()
-        for finding in subject.findings:
+        for finding in findings:
             name = fingerprint(report, subject, finding)
-            key = (name, site_key(finding.first.site), site_key(finding.second.site))
+            key = occurrence_key(finding, name)
             known = seen.get(key)
             if known is None:
                 seen[key] = Occurrence(finding, subject, subject.repeats, name)
@@ -200,6 +232,11 @@ def distinct_findings(report: Report) -> tuple[Occurrence, ...]:
                 seen[key] = replace(known, launches=known.launches + subject.repeats)
             counted.add(key)
     return tuple(sorted(seen.values(), key=lambda o: (site_key(o.site), o.finding.rule, o.fingerprint)))
+
+
+def occurrence_key(finding: Finding, fingerprint: str) -> tuple[Any, ...]:
+    """Findings with equal keys are one race: the same fingerprint, at the same two places."""
+    return (fingerprint, site_key(finding.first.site), site_key(finding.second.site))
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +276,8 @@ def fingerprint(report: Report, subject: Subject, finding: Finding) -> str:
         ]
         if report.line(side.site) is None and side.site is not None:
             parts.append(str(side.site.line))
+        for caller in side.site.callers if side.site else ():
+            parts += [report.path(caller.file), (report.line(caller) or "").strip()]
         if side.site is None or subject.kind != "launch":
             parts.append(side.actor)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
@@ -253,7 +292,7 @@ def sites_of(subjects: Iterable[Subject]) -> tuple[Site, ...]:
     sites: list[Site] = []
     for subject in subjects:
         found = [subject.site, subject.origin, *(g.site for g in subject.gaps)]
-        for finding in (*subject.findings, *subject.fragile):
+        for finding in (*subject.findings, *subject.fragile, *(allowed.finding for allowed in subject.allowed)):
             found += [finding.first.site, finding.second.site]
         for site in found:
             if site is not None:

@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
 from racefree.access import Site
 from racefree.report import exits, text
-from racefree.report.model import Occurrence, Report, distinct_findings, distinct_gaps
+from racefree.report.model import Occurrence, Report, allowed_findings, distinct_findings, distinct_gaps
 from racefree.report.rules import RULES, Rule
 from racefree.verdict import Status
 
@@ -26,13 +26,14 @@ Json = dict[str, Any]
 
 
 def render(report: Report) -> str:
-    """Races, gaps and proofs."""
-    return _document(report, [*_races(report), *_gaps(report), *_proofs(report)])
+    """Races, allowed ones with the suppression that sets them aside, gaps and proofs."""
+    results = [*_races(report, distinct_findings(report)), *_allowed(report), *_gaps(report), *_proofs(report)]
+    return _document(report, results)
 
 
 def render_for_github(report: Report) -> str:
     """Races alone."""
-    return _document(report, list(_races(report)))
+    return _document(report, list(_races(report, distinct_findings(report))))
 
 
 def _document(report: Report, results: list[Json]) -> str:
@@ -74,8 +75,8 @@ def _plain_rule(name: str, what: str) -> Json:
     return {"id": name, "shortDescription": {"text": what}, "defaultConfiguration": {"level": "none"}}
 
 
-def _races(report: Report) -> Iterator[Json]:
-    for occurrence in distinct_findings(report):
+def _races(report: Report, occurrences: Iterable[Occurrence]) -> Iterator[Json]:
+    for occurrence in occurrences:
         finding = occurrence.finding
         said = f"{text.said(finding.first)}; {text.said(finding.second)}"
         parts = [f"{RULES[finding.rule].title} on {finding.first.place}: {said}.", finding.reason]
@@ -109,6 +110,16 @@ def _locations(report: Report, occurrence: Occurrence) -> Json:
     if related:
         located["relatedLocations"] = related
     return located
+
+
+def _allowed(report: Report) -> Iterator[Json]:
+    why = {id(allowed.finding): allowed for subject in report.subjects for allowed in subject.allowed}
+    occurrences = allowed_findings(report)
+    for occurrence, result in zip(occurrences, _races(report, occurrences), strict=True):
+        allowed = why[id(occurrence.finding)]
+        suppression: Json = {"kind": "external" if allowed.comment is None else "inSource"}
+        suppression["justification"] = text.why_allowed(report, allowed)
+        yield result | {"suppressions": [suppression]}
 
 
 def _gaps(report: Report) -> Iterator[Json]:

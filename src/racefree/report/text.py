@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from racefree.report.model import (
+    Allowed,
     Counts,
     Ending,
     NotAnalysed,
@@ -54,7 +55,7 @@ def render(report: Report, options: Options | None = None) -> str:
     blocks = [race(report, occurrence, options) for occurrence in distinct_findings(report)]
     blocks.append(render_gaps(report, options))
     if options.verbose:
-        blocks += [_proofs(report, options), _fragile(report, options)]
+        blocks += [_proofs(report, options), _allowed(report, options), _fragile(report, options)]
     blocks += [notes(report, options), *script_ending(report), summary(count(report), options)]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
@@ -166,6 +167,22 @@ def _proof(report: Report, subject: Subject, options: Options) -> str:
     )
 
 
+def _allowed(report: Report, options: Options) -> str:
+    lines = []
+    for subject in report.subjects:
+        for allowed in subject.allowed:
+            finding = allowed.finding
+            what = f"{finding.rule} {RULES[finding.rule].title} on {finding.first.place}"
+            place = options.paint(report.place(finding.site or subject.site), "place")
+            lines.append(f"{place}: allowed: {what} ({subject.name}): {why_allowed(report, allowed)}")
+    return "\n".join(dict.fromkeys(lines))
+
+
+def why_allowed(report: Report, allowed: Allowed) -> str:
+    where = "" if allowed.comment is None else f", {report.place(allowed.comment)}"
+    return f"{allowed.reason}{where}"
+
+
 def _fragile(report: Report, options: Options) -> str:
     lines = []
     for subject in report.subjects:
@@ -193,7 +210,10 @@ def script_ending(report: Report) -> list[str]:
 
 
 def summary(counts: Counts, options: Options | None = None) -> str:
-    """The last line. It always has the same figures, zeros included, so that it can be compared and searched."""
+    """The last line. It always has the same figures, zeros included, so that it can be compared and searched.
+
+    Races that were allowed follow only when there are some.
+    """
     paint = options.paint if options else plain
     parts = [f"{counts.launches} launches"] if counts.launches or not counts.programs else []
     if counts.programs:
@@ -203,4 +223,5 @@ def summary(counts: Counts, options: Options | None = None) -> str:
         f"{paint(races, 'race') if counts.races else races} in {counts.racing}, {counts.not_analysed} not analysed, "
         f"{counts.vacuous} vacuous, {counts.proved} proved race-free"
     )
-    return f"{' and '.join(parts)}: {figures}"
+    aside = f"; {counts.allowed} races allowed" if counts.allowed else ""
+    return f"{' and '.join(parts)}: {figures}{aside}"

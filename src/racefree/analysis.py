@@ -14,7 +14,7 @@ from racefree.config import Settings
 from racefree.errors import Refusal, Refused
 from racefree.graph.launch import Argument, Descriptor, LaunchFacts, Scalar, Storage, Tensor
 from racefree.launch import ArgumentSummary, Launch, TensorMap
-from racefree.verdict import ProofScope, RaceConfigVerdict, RaceVerdict, Status
+from racefree.verdict import THREAD_QUALIFIERS, ProofScope, RaceConfigVerdict, RaceVerdict, Status
 
 if TYPE_CHECKING:
     from racefree.triton.launches import CapturedConfig, CapturedLaunch
@@ -50,6 +50,7 @@ class Analyst:
     draws: bool = False
     tracebacks: list[str] = field(default_factory=list)
     _known: dict[bytes, RaceConfigVerdict] = field(default_factory=dict)
+    _proved: dict[bytes, tuple[RaceConfigVerdict, frozenset[str] | None]] = field(default_factory=dict)
     _written: dict[bytes, frozenset[str] | None] = field(default_factory=dict)
     _whole: dict[tuple[bytes, ...], RaceVerdict] = field(default_factory=dict)
     _maps: dict[bytes, tuple[TensorMap, ...]] = field(default_factory=dict)
@@ -110,12 +111,25 @@ class Analyst:
             return RaceConfigVerdict(config.config, Status.UNSUPPORTED, refusal=refusal)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = self._fresh(config.module, config.facts, key)
+            known = self._known[key] = self._for_any_threads(config, config.module, config.facts, key)
         races, fragile = (
             tuple(replace(record, config=config.config) for record in records)
             for records in (known.races, known.grid_fragile)
         )
         return replace(known, config=config.config, races=races, grid_fragile=fragile)
+
+    def _for_any_threads(
+        self, config: CapturedConfig, module: GenericModule, facts: LaunchFacts, key: bytes
+    ) -> RaceConfigVerdict:
+        """Configs that differ only in their threads share a proof that does not rest on which thread owns a lane."""
+        shared = _config_key(config, threads=False)
+        if shared in self._proved:
+            verdict, self._written[key] = self._proved[shared]
+            return replace(verdict, seconds=0.0)
+        verdict = self._fresh(module, facts, key)
+        if verdict.status is Status.OK and not THREAD_QUALIFIERS & set(verdict.qualifiers):
+            self._proved[shared] = verdict, self._written[key]
+        return verdict
 
     def _fresh(self, module: GenericModule, facts: LaunchFacts, key: bytes) -> RaceConfigVerdict:
         from racefree.graph.written import written_parameters
@@ -203,8 +217,11 @@ def _summary(argument: Argument) -> str:
             return f"descriptor of {argument.base.dtype}{list(argument.shape)}, block {list(argument.block_shape)}"
 
 
-def _config_key(config: CapturedConfig) -> bytes:
-    """Equal keys mean equal questions: same module, same facts, contents included; config kwargs do not count."""
+def _config_key(config: CapturedConfig, *, threads: bool = True) -> bytes:
+    """Equal keys mean equal questions: same module, same facts, contents included; config kwargs do not count.
+
+    Without `threads`, neither does the number of threads of a program instance.
+    """
     digest = hashlib.blake2b(digest_size=32)
 
     def add(*values: object) -> None:
@@ -214,8 +231,9 @@ def _config_key(config: CapturedConfig) -> bytes:
         add(config.config, config.failure)
         return digest.digest()
     facts = config.facts
-    add(config.module.text, facts.kernel, facts.grid, facts.num_warps, facts.warp_size, facts.num_ctas, facts.target)
-    add(facts.triton_version)
+    add(config.module.text, facts.kernel, facts.grid, facts.target, facts.triton_version)
+    if threads:
+        add(facts.num_warps, facts.warp_size, facts.num_ctas)
     for name, argument in facts.arguments.items():
         add(name, type(argument).__name__)
         match argument:

@@ -31,6 +31,8 @@ ASSUMES_TERMINATION = "assumes termination"
 READS_CONTENTS = "reads tensor contents"
 ONE_THREAD_PER_LANE = "assumes one thread per lane"
 REDUCTIONS_SYNCHRONISE = "assumes block-wide reductions synchronise"
+THREAD_QUALIFIERS = frozenset({ONE_THREAD_PER_LANE, REDUCTIONS_SYNCHRONISE})
+"""The qualifiers of proofs that depend on how many threads a program instance has."""
 
 
 def assumes_no_overflow(bits: int) -> str:

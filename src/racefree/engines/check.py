@@ -225,10 +225,10 @@ class _Collected:
         by_queue = pairs.queue_order_only.tolist() + [False] * (len(pairs.possible) + len(pairs.excused))
         into = [self.races] * len(pairs.certain) + [self.possible] * len(pairs.possible)
         into += [self.excused] * len(pairs.excused)
-        rows = np.concatenate([pairs.certain, pairs.possible, pairs.excused]).tolist()
+        rows = np.concatenate([pairs.certain, pairs.possible, pairs.excused])
         lines = order.timelines
-        for records, only, (a, x, b, y) in zip(into, by_queue, rows, strict=True):
-            distance = int(lines.iteration[b] - lines.iteration[a])
+        apart = lines.distance(rows[:, 0], rows[:, 2]).tolist()
+        for records, only, (a, x, b, y), distance in zip(into, by_queue, rows.tolist(), apart, strict=True):
             key = (int(lines.instruction[a]), int(lines.instruction[b]), distance)
             if key not in records and len(records) < self.options.limit:
                 records[key] = describe(order, Row(a, x, b, y, only), order_name=self.name)
@@ -259,11 +259,13 @@ def _unexcused(rows: I64, pairs: Pairs, order: Order, options: Options) -> I64:
     """The racing rows to repair: all but those of pairs that are excused or trusted to a queue."""
     kept = {(a, b) for a, _, b, _ in np.concatenate([pairs.certain, pairs.possible]).tolist()}
     if len(pairs.excused) or options.queue_order is QueueOrder.TRUSTED or order.timelines.trips:
-        instruction, iteration = order.timelines.instruction, order.timelines.iteration
-        keys = {(int(instruction[a]), int(instruction[b]), int(iteration[b] - iteration[a])) for a, b in kept}
+        instruction = order.timelines.instruction
+        some = np.array(sorted(kept), dtype=np.int64).reshape(-1, 2)
+        apart = order.timelines.distance(some[:, 0], some[:, 1]).tolist()
+        keys = {(int(instruction[a]), int(instruction[b]), d) for (a, b), d in zip(some.tolist(), apart, strict=True)}
         ordered = np.where((rows[:, 0] > rows[:, 2])[:, None], rows[:, [2, 3, 0, 1]], rows)
         first, second = instruction[ordered[:, 0]], instruction[ordered[:, 2]]
-        distance = iteration[ordered[:, 2]] - iteration[ordered[:, 0]]
+        distance = order.timelines.distance(ordered[:, 0], ordered[:, 2])
         chosen = [key in keys for key in zip(first.tolist(), second.tolist(), distance.tolist(), strict=True)]
         rows = rows[np.array(chosen, dtype=bool)]
     return rows

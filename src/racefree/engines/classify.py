@@ -82,7 +82,7 @@ def _written_before(order: Order, step: int, access: int, conflicts: Conflicts) 
 def _keys(order: Order, rows: I64) -> I64:
     """Instruction, instruction and loop distance of each row."""
     lines = order.timelines
-    distance = lines.iteration[rows[:, 2]] - lines.iteration[rows[:, 0]]
+    distance = lines.distance(rows[:, 0], rows[:, 2])
     return np.stack([lines.instruction[rows[:, 0]], lines.instruction[rows[:, 2]], distance], axis=1).astype(np.int64)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from racefree.engines.order import Order
 from racefree.engines.program import AccessFlag, EngineProgram, InstructionFlag, MemoryKind
 from racefree.engines.records import EngineAccess, EngineRace
@@ -41,7 +43,7 @@ def describe(order: Order, row: Row, *, order_name: str) -> EngineRace:
         reason=_reason(first, second, last_ordered, first_ordered, order_name),
         queue_order_only=row.queue_order_only,
         hidden_by=_hidden_by(program, row, order),
-        distance=int(order.timelines.iteration[row.second] - order.timelines.iteration[row.first]),
+        distance=int(order.timelines.distance(np.array([row.first]), np.array([row.second]))[0]),
     )
 
 
@@ -69,7 +71,7 @@ def _side(order: Order, step: int, access: int) -> EngineAccess:
         write=bool(int(program.accesses.flags[access]) & AccessFlag.WRITE),
         buffer=program.buffers[int(program.accesses.buffer[access])].name,
         memory=space.kind.value,
-        clock=tuple(thirds // 3 for thirds in clock),
+        clock=tuple((thirds + 2) // 3 for thirds in clock),
         source=source_line(program, instruction.index),
     )
 

@@ -14,7 +14,8 @@ COMPILER_EXEMPTIONS = "uses the compiler's exemptions"
 
 @dataclass(frozen=True, slots=True)
 class EngineAccess:
-    """One side of a race. `clock` counts, per engine of the program, the steps known to be complete when it starts.
+    """One side of a race. `clock` counts, per engine of the program, the steps known to be under way when it
+    starts.
 
     `instruction` is the place in the document, `iteration` that of its loop (0 for the first or outside loops).
     """

@@ -36,10 +36,8 @@ def missing_edges(order: Order, rows: I64) -> list[MissingEdge]:
 def _named(order: Order, edges: I64) -> list[MissingEdge]:
     lines = order.timelines
     program = lines.program
-    seen: dict[tuple[int, int, int], None] = {}
-    for source, target in edges.tolist():
-        distance = int(lines.iteration[target] - lines.iteration[source])
-        seen.setdefault((int(lines.instruction[source]), int(lines.instruction[target]), distance))
+    ends = lines.instruction[edges[:, 0]].tolist(), lines.instruction[edges[:, 1]].tolist()
+    seen = set(zip(*ends, lines.distance(edges[:, 0], edges[:, 1]).tolist(), strict=True))
     return [
         MissingEdge(
             source=program.names[source],

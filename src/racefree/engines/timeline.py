@@ -27,7 +27,7 @@ class Ragged:
 class Timelines:
     """One step for each execution of an instruction; step numbers follow the document, iterations spelled out.
 
-    `instruction`, `iteration` (0 outside loops, else from 0), `engine` and `position` (index on the engine's timeline) have
+    `instruction`, `iteration` (0 outside loops, else from 0), `loop` (-1 outside), `engine` and `position` (index on the engine's timeline) have
     one row a step; `streams` lists the steps of each engine. `previous` and `following` are the neighbours on the engine,
     or -1. Row i of `edge_*` is a dependency between steps; `edge_issue[i]` is 1 when it leaves the start of its source.
     `group` is the rendezvous of a step, or -1.
@@ -37,6 +37,7 @@ class Timelines:
     trips: tuple[int, ...]
     instruction: I32
     iteration: I32
+    loop: I32
     engine: I32
     position: I32
     streams: Ragged
@@ -51,6 +52,11 @@ class Timelines:
 
     def __len__(self) -> int:
         return len(self.instruction)
+
+    def distance(self, first: npt.NDArray[np.integer], second: npt.NDArray[np.integer]) -> I64:
+        """Iterations from first to second steps of one loop; 0 where they are not of one loop."""
+        together = (self.loop[first] == self.loop[second]) & (self.loop[first] >= 0)
+        return np.where(together, self.iteration[second] - self.iteration[first], 0).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +91,7 @@ def unroll(program: EngineProgram, trips: Sequence[int] = ()) -> Timelines:
         trips=tuple(trips),
         instruction=instruction,
         iteration=place.iteration,
+        loop=place.loop[instruction],
         engine=engine,
         position=position,
         streams=Ragged(starts, by_engine),

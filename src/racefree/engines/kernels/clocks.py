@@ -124,7 +124,7 @@ def forward(
                 for e in range(engines):
                     if hub[meeting, e] > clock[step, e]:
                         clock[step, e] = hub[meeting, e]
-            done = 3 * position[source] + (3 if issue[at] == 0 else 1)
+            done = 3 * position[source] + (1 if issue[at] == 1 or row[source] >= 0 else 3)
             if done > clock[step, engine[source]] and engine[source] != engine[step]:
                 clock[step, engine[source]] = done
         meeting = group[step]

@@ -55,15 +55,12 @@ class Attempt:
     contents: Contents | None = None
 
 
-def strengthen(
-    program: Program, facts: LaunchFacts, budget: Budget, *, strict_lanes: bool, decided: bool
-) -> RungResult:
-    """A proof for any grid, if there is one within the budget.
+def strengthen(program: Program, facts: LaunchFacts, budget: Budget, *, strict_lanes: bool) -> RungResult:
+    """A proof for any grid, if there is one within the budget; it covers this launch, where no integer wraps.
 
-    `decided` says that this very launch is already proved, so that widths need not be shown to hold at it. A result with
-    status "passed" may carry races of other grids in `grid_fragile`.
+    A result with status "passed" may carry races of other grids in `grid_fragile`.
     """
-    if decided and wraps_nearby(program, facts, budget):
+    if wraps_nearby(program, facts, budget):
         reason = "an integer wraps on a grid not much larger than this one"
         return RungResult(RUNG, "passed", refusal=Refusal("integer-overflow", reason))
     fragile: tuple[Witness, ...] = ()

@@ -188,8 +188,9 @@ class Lowering:
             all(v.shape == op.results[0].shape for v in op.operands) and op.name not in MOVERS if op.results else False
         )
         reads = frozenset().union(*(c.reads for c in cells)) if same else frozenset()
-        for value, term in zip(op.results, results, strict=True):
-            self.env[value.index] = Cell(term, obligations | frozenset(added), reads)
+        for place, (value, term) in enumerate(zip(op.results, results, strict=True)):
+            moved = frozenset(_moved(op, o, place) for o in obligations) if op.name in MOVERS else obligations
+            self.env[value.index] = Cell(term, moved | frozenset(added), reads)
 
     def _made(self, op: Op) -> Term | None:
         match op.name:
@@ -458,6 +459,21 @@ class Lowering:
         described = Loop(number_, round_, TRUE, False)
         inner = _Around(around.path, around.obligations, (*around.loops, described), (*around.place, (number_, 0)))
         inits = [self._get(v) for v in loop.inits]
+        probe = self._copy()
+        probe._carry_while(loop, around, inner, inits)
+        going = probe._condition(loop.condition, inner)
+        before = Replacer({round_: subtract(variable(round_), number(1))}.get).condition(going)
+        reached = either(compare(Relation.EQ, variable(round_), ZERO), before)
+        self._carry_while(loop, around, replace(inner, path=both(around.path, reached)), inits)
+        for result, source in zip(loop.results, loop.forwarded, strict=True):
+            cell = self._get(source)
+            fixed = cell.term is not None and not any(
+                leaf == round_ or not isinstance(leaf, Var) for leaf in leaves(cell.term)
+            )
+            self.env[result.index] = cell if fixed else Cell(self._unknown(result, around))
+
+    def _carry_while(self, loop: While, around: _Around, inner: _Around, inits: list[Cell]) -> None:
+        number_ = inner.loops[-1].number
 
         def fold(lowering: Lowering) -> None:
             lowering._body(loop.before, inner)
@@ -468,12 +484,6 @@ class Lowering:
             lowering._body(loop.after, after)
 
         self._carry(loop.before_args, inits, loop.after_yields, inner, fold)
-        for result, source in zip(loop.results, loop.forwarded, strict=True):
-            cell = self._get(source)
-            fixed = cell.term is not None and not any(
-                leaf == round_ or not isinstance(leaf, Var) for leaf in leaves(cell.term)
-            )
-            self.env[result.index] = cell if fixed else Cell(self._unknown(result, around))
 
     # ---- accesses ----------------------------------------------------------------------------------------------------
 
@@ -581,6 +591,16 @@ def _select_obligations(cells: list[Cell]) -> frozenset[Obligation]:
         return condition.obligations | then.obligations | other.obligations
     held = truth(condition.term)
     return condition.obligations | _guarded(then.obligations, held) | _guarded(other.obligations, negate(held))
+
+
+def _moved(op: Op, obligation: Obligation, place: int) -> Obligation:
+    """The obligation at the lanes an element has been moved to."""
+    if len(op.operands) != 1:
+        return obligation
+    value, guard = MOVERS[op.name](op, [obligation.value]), MOVERS[op.name](op, [obligation.guard])
+    if value is None or guard is None:
+        return obligation
+    return replace(obligation, value=integer(value[place]), guard=truth(guard[place]))
 
 
 def _mentions(obligation: Obligation, names: list[Var]) -> bool:

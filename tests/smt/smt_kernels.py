@@ -1,0 +1,166 @@
+"""Small kernels for the symbolic reading: loops, carried values, masks, divisions, tiles, branches."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add(x, o, n, STEP: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * STEP + tl.arange(0, BLOCK)
+    tl.store(o + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+
+@triton.jit
+def walk(x, o, n, PITCH: tl.constexpr, HOP: tl.constexpr):
+    p = tl.program_id(0)
+    lane = tl.arange(0, 16)
+    px, po = x + p * PITCH + lane, o + p * PITCH + lane
+    left = n
+    for _ in range(0, n, 16):
+        v = tl.load(px, mask=lane < left)
+        tl.store(po, v, mask=lane < left)
+        px += 16
+        po += HOP
+        left -= 16
+
+
+@triton.jit
+def backwards(o, n, S: tl.constexpr):
+    p = tl.program_id(0)
+    for k in range(n, 0, -2):
+        tl.store(o + p * S + k + tl.arange(0, 2), k)
+
+
+@triton.jit
+def nested(o, rows, cols, PITCH: tl.constexpr):
+    p = tl.program_id(0)
+    cell = o + p * PITCH
+    for r in range(rows):
+        for c in range(cols):
+            tl.store(cell, r + c)
+            cell += 1
+        for c in range(r, cols):
+            tl.store(o + p * PITCH + 20 + r * 5 + c, c)
+
+
+@triton.jit
+def swizzle(o, m, n, GROUP: tl.constexpr):
+    p = tl.program_id(0)
+    width = GROUP * n
+    group = p // width
+    first = group * GROUP
+    size = min(m - first, GROUP)
+    pm = first + (p % width) % size
+    pn = (p % width) // size
+    tl.store(o + pm * n + pn, p)
+
+
+@triton.jit
+def tile(o, n, PITCH: tl.constexpr, TRANS: tl.constexpr):
+    p = tl.program_id(0)
+    q = tl.program_id(1)
+    r = p * 8 + tl.arange(0, 8)
+    c = q * 4 + tl.arange(0, 4)
+    address = o + r[:, None] * PITCH + c[None, :]
+    mask = (r[:, None] < n) & (c[None, :] < n)
+    if TRANS:
+        address, mask = tl.trans(address), tl.trans(mask)
+    tl.store(address, 1, mask=mask)
+
+
+@triton.jit
+def bits(o, C: tl.constexpr, D: tl.constexpr):
+    p = tl.program_id(0)
+    lane = tl.arange(0, 32)
+    tl.store(o + p * 64 + ((lane ^ C) & D) + (lane >> 3), 1)
+
+
+@triton.jit
+def grid_stride(o, n, BLOCK: tl.constexpr, ALL: tl.constexpr):
+    at = tl.program_id(0) * BLOCK
+    while at < n:
+        i = at + tl.arange(0, BLOCK)
+        tl.store(o + i, 1, mask=i < n)
+        if ALL:
+            at += BLOCK * tl.num_programs(0)
+        else:
+            at += BLOCK
+
+
+@triton.jit
+def persistent(o, n, BLOCK: tl.constexpr):
+    for t in range(tl.program_id(0), n, tl.num_programs(0)):
+        tl.store(o + t * BLOCK + tl.arange(0, BLOCK), t)
+
+
+@triton.jit
+def branch(o, n, ODD: tl.constexpr):
+    p = tl.program_id(0)
+    lane = tl.arange(0, 16)
+    if p % 2 == 0:
+        at = p * 16
+    else:
+        at = n - (p + ODD) * 16
+    tl.store(o + at + lane, p)
+
+
+@triton.jit
+def after_loop(o, n, S: tl.constexpr):
+    p = tl.program_id(0)
+    at = p * S
+    for k in range(n):
+        tl.store(o + at, k)
+        at += 3
+    tl.store(o + at + tl.arange(0, 4), 1)
+
+
+@triton.jit
+def scatter(index, o):
+    p = tl.program_id(0)
+    lane = tl.arange(0, 16)
+    i = tl.load(index + p * 16 + lane)
+    tl.store(o + i, lane)
+
+
+@triton.jit
+def in_place(x, SHIFT: tl.constexpr, FENCE: tl.constexpr):
+    p = tl.program_id(0)
+    lane = tl.arange(0, 128)
+    v = tl.load(x + p * 256 + lane + SHIFT)
+    if FENCE:
+        tl.debug_barrier()
+    tl.store(x + p * 256 + lane, v)
+
+
+@triton.jit
+def exchange(x, o, n, FRONT: tl.constexpr, BACK: tl.constexpr, BUFFERS: tl.constexpr):
+    p = tl.program_id(0)
+    lane = tl.arange(0, 128)
+    for k in range(n):
+        slot = x + p * 256 + (k % BUFFERS) * 128
+        tl.store(slot + lane, k)
+        if FRONT:
+            tl.debug_barrier()
+        v = tl.load(slot + 127 - lane)
+        tl.store(o + (p * n + k) * 128 + lane, v)
+        if BACK:
+            tl.debug_barrier()
+
+
+@triton.jit
+def wraps(o, BIG: tl.constexpr):
+    p = tl.program_id(0)
+    tl.store(o + ((p * BIG) // BIG) % 3, p)
+
+
+@triton.jit
+def early(x, o, n, FENCE: tl.constexpr):
+    p = tl.program_id(0)
+    lane = tl.arange(0, 128)
+    tl.store(x + p * 128 + lane, 1)
+    if p >= n:
+        return
+    if FENCE:
+        tl.debug_barrier()
+    v = tl.load(x + p * 128 + 127 - lane)
+    tl.store(o + p * 128 + lane, v)

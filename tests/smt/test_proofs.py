@@ -1,0 +1,160 @@
+"""Proofs for any grid against enumeration on small grids, each beside a twin that must not be proved."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton")
+
+import smt_kernels as k  # noqa: E402
+
+from racefree.graph.launch import LaunchFacts  # noqa: E402
+from racefree.graph.program import Program  # noqa: E402
+from racefree.proof.outcome import RungResult  # noqa: E402
+from racefree.proof.replay import run_program  # noqa: E402
+from racefree.proof.symbolic_rungs import strengthen  # noqa: E402
+from racefree.triton.capture import capture_one  # noqa: E402
+from racefree.ttir.read import read_program  # noqa: E402
+from racefree.verdict import ONE_THREAD_PER_LANE, READS_CONTENTS, assumes_no_overflow  # noqa: E402
+
+I32 = assumes_no_overflow(32)
+T0, T1 = "any-params-any-grid", "this-params-any-grid"
+
+
+def ints(n: int) -> Any:
+    return torch.zeros(n, dtype=torch.int32)
+
+
+def launch(kernel: Any, grid: tuple[int, ...], arguments: dict[str, Any]) -> tuple[Program, LaunchFacts]:
+    captured = capture_one(kernel, (), arguments, grid, target="cuda:80").configs[0]
+    assert captured.module is not None
+    assert captured.facts is not None
+    return read_program(captured.module), captured.facts
+
+
+def programs_conflict(program: Program, facts: LaunchFacts) -> bool:
+    """Whether two program instances share a byte that one of them writes, inside the tensors."""
+    tensors = [a for a in facts.arguments.values() if hasattr(a, "storage")]
+    touched: dict[int, set[tuple[int, bool]]] = defaultdict(set)
+    for x in range(facts.grid[0]):
+        for y in range(facts.grid[1]):
+            for event in run_program(program, facts, (x, y, 0)):
+                for address in event.addresses[event.active].reshape(-1):
+                    if any(t.storage.address <= address < t.storage.address + t.storage.nbytes for t in tensors):
+                        touched[int(address)].add((x + 100 * y, event.access.kind.writes))
+    return any(len({p for p, _ in who}) > 1 and any(w for _, w in who) for who in touched.values())
+
+
+def prove(kernel: Any, grid: tuple[int, ...], **arguments: Any) -> tuple[RungResult, Program, LaunchFacts]:
+    program, facts = launch(kernel, grid, arguments)
+    return strengthen(program, facts, decided=False), program, facts
+
+
+def permutation(n: int) -> Any:
+    return (torch.arange(n, dtype=torch.int32) * 5) % n
+
+
+CASES: dict[str, tuple[Any, tuple[int, ...], dict[str, Any], str | None, tuple[str, ...]]] = {
+    # name: kernel, grid, arguments, scope proved (None: must not be), qualifiers
+    "add": (k.add, (5,), {"x": ints(99), "o": ints(99), "n": 80, "STEP": 16, "BLOCK": 16}, T0, (I32,)),
+    "add too close": (k.add, (5,), {"x": ints(99), "o": ints(99), "n": 80, "STEP": 15, "BLOCK": 16}, None, ()),
+    "walk": (k.walk, (3,), {"x": ints(300), "o": ints(300), "n": 45, "PITCH": 48, "HOP": 16}, T1, (I32,)),
+    "walk into the next": (k.walk, (3,), {"x": ints(300), "o": ints(300), "n": 49, "PITCH": 48, "HOP": 16}, None, ()),
+    "backwards": (k.backwards, (3,), {"o": ints(90), "n": 9, "S": 20}, T1, (I32,)),
+    "backwards too far": (k.backwards, (3,), {"o": ints(90), "n": 23, "S": 20}, None, ()),
+    "swizzle beyond its groups": (k.swizzle, (15,), {"o": ints(15), "m": 5, "n": 3, "GROUP": 2}, None, ()),
+    "tile": (k.tile, (2, 3), {"o": ints(132), "n": 11, "PITCH": 12, "TRANS": False}, T1, (I32,)),
+    "tile with a short pitch": (k.tile, (2, 3), {"o": ints(132), "n": 11, "PITCH": 10, "TRANS": True}, None, ()),
+    "bits": (k.bits, (2,), {"o": ints(400), "C": 5, "D": 31}, T0, (I32,)),
+    "persistent": (k.persistent, (4,), {"o": ints(300), "n": 17, "BLOCK": 16}, T0, (I32,)),
+    "grid stride": (k.grid_stride, (3,), {"o": ints(100), "n": 90, "BLOCK": 8, "ALL": True}, T1, (I32,)),
+    "own stride": (k.grid_stride, (3,), {"o": ints(100), "n": 90, "BLOCK": 8, "ALL": False}, None, ()),
+    "branch": (k.branch, (4,), {"o": ints(384), "n": 384, "ODD": 0}, T1, (I32,)),
+    "scatter": (k.scatter, (2,), {"index": permutation(32), "o": ints(32)}, T1, (I32, READS_CONTENTS)),
+    "scatter twice": (k.scatter, (2,), {"index": permutation(32) // 2, "o": ints(32)}, None, ()),
+    "in place": (k.in_place, (3,), {"x": ints(900), "SHIFT": 0, "FENCE": False}, T0, (I32,)),
+    "in place, shifted": (k.in_place, (3,), {"x": ints(900), "SHIFT": 1, "FENCE": False}, None, ()),
+    "in place, shifted and fenced": (k.in_place, (3,), {"x": ints(900), "SHIFT": 1, "FENCE": True}, T0, (I32,)),
+    "in place, into the next": (k.in_place, (3,), {"x": ints(900), "SHIFT": 129, "FENCE": True}, None, ()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_any_grid(name: str) -> None:
+    kernel, grid, arguments, scope, qualifiers = CASES[name]
+    got, program, facts = prove(kernel, grid, **arguments)
+    if scope is None:
+        assert got.status == "passed"
+        return
+    assert (got.status, got.scope and got.scope.value) == ("proved", scope)
+    assert set(got.qualifiers) - {ONE_THREAD_PER_LANE} == set(qualifiers)
+    for x in range(1, 7):
+        other = replace(facts, grid=(x, *facts.grid[1:]))
+        if name == "scatter" and x > 2:
+            break  # the next program leaves the index table
+        assert not programs_conflict(program, other)
+
+
+EXCHANGES = [
+    ((front, back, buffers), front and (back or buffers == 2))
+    for front in (True, False)
+    for back in (True, False)
+    for buffers in (1, 2)
+]
+
+
+@pytest.mark.parametrize(("which", "clean"), EXCHANGES)
+def test_barriers_in_a_loop(which: tuple[bool, bool, int], clean: bool) -> None:
+    front, back, buffers = which
+    arguments = {"x": ints(900), "o": ints(3 * 6 * 128), "n": 4, "FRONT": front, "BACK": back, "BUFFERS": buffers}
+    got, _, _ = prove(k.exchange, (3,), **arguments)
+    assert got.status == ("proved" if clean else "passed")
+
+
+@pytest.mark.parametrize("fence", [True, False])
+def test_a_barrier_after_an_early_return(fence: bool) -> None:
+    got, _, _ = prove(k.early, (3,), x=ints(900), o=ints(900), n=3, FENCE=fence)
+    assert got.status == ("proved" if fence else "passed")
+
+
+def test_no_proof_for_any_grid_where_the_next_grids_wrap() -> None:
+    got, _, _ = prove(k.wraps, (2,), o=ints(3), BIG=1 << 30)
+    assert got.refusal is not None
+    assert got.refusal.kind == "integer-overflow"
+
+
+def test_a_race_of_another_grid_is_evidence() -> None:
+    got, program, facts = prove(k.add, (1,), x=ints(99), o=ints(99), n=80, STEP=8, BLOCK=16)
+    assert got.status == "passed"
+    assert got.grid_fragile
+    (race, *_) = got.grid_fragile
+    wide = replace(facts, grid=(max(race.first.program[0], race.second.program[0]) + 1, 1, 1))
+    assert programs_conflict(program, wide)
+    assert race.first.address_bytes == race.second.address_bytes
+
+
+def test_a_spent_budget_is_no_proof() -> None:
+    program, facts = launch(k.add, (5,), {"x": ints(99), "o": ints(99), "n": 80, "STEP": 16, "BLOCK": 16})
+    got = strengthen(program, facts, decided=True, scale=0.0)
+    assert got.status == "passed"
+
+
+def test_lanes_may_be_asked_to_be_strict() -> None:
+    """Without the rule that one thread owns a lane, rounds of a loop that store one tile race."""
+    program, facts = launch(k.walk, (2,), {"x": ints(300), "o": ints(300), "n": 45, "PITCH": 64, "HOP": 0})
+    assert strengthen(program, facts, decided=False, strict_lanes=True).status == "passed"
+
+
+def test_an_interrupt_is_not_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    import z3
+
+    program, facts = launch(k.add, (5,), {"x": ints(99), "o": ints(99), "n": 80, "STEP": 16, "BLOCK": 16})
+    monkeypatch.setattr(z3.Solver, "check", lambda self, *a: z3.unknown)
+    monkeypatch.setattr(z3.Solver, "reason_unknown", lambda self: "interrupted from keyboard")
+    with pytest.raises(KeyboardInterrupt):
+        strengthen(program, facts, decided=False)

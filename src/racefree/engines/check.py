@@ -28,7 +28,7 @@ from racefree.engines.records import (
     OrderVerdict,
 )
 from racefree.engines.repair import missing_edges
-from racefree.engines.scan import RacingAccesses, racing_accesses
+from racefree.engines.scan import LARGEST_LIST, RacingAccesses, racing_accesses
 from racefree.engines.semaphores import Deadlock, SemaphoreOrder, semaphore_order
 from racefree.engines.timeline import Timelines, unroll
 from racefree.errors import Refusal, Refused
@@ -199,6 +199,7 @@ class _Collected:
         self.excused: dict[tuple[int, int, int], EngineRace] = {}
         self.edges: list[MissingEdge] = []
         self.race_count = self.possible_count = 0
+        self.unlisted = False
 
     def add(self, step: _Solved, met: Conflicts) -> None:
         order = step.order
@@ -207,6 +208,7 @@ class _Collected:
         if self.options.first_only and racing.count and not len(pairs.certain):
             racing = racing_accesses(order, met)
             pairs = self._classified(step, racing, met)
+        self.unlisted |= not self.options.first_only and racing.count > len(racing.rows)
         self.race_count = max(self.race_count, len(pairs.certain))
         self.possible_count = max(self.possible_count, len(pairs.possible))
         self._record(order, pairs)
@@ -236,6 +238,9 @@ class _Collected:
     def verdict(self, refusals: list[Refusal], qualifiers: tuple[str, ...]) -> OrderVerdict:
         possible = _sorted(self.possible)
         refusals = list(refusals)
+        if self.unlisted:
+            reason = f"more than {LARGEST_LIST} pairs of accesses race or may race; only those were looked at"
+            refusals.append(Refusal("too-many-pairs", reason))
         if possible:
             one = possible[0]
             reason = f"{one.first.name!r} and {one.second.name!r} race if addresses known only at run time meet"

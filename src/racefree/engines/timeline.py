@@ -27,10 +27,10 @@ class Ragged:
 class Timelines:
     """One step for each execution of an instruction; step numbers follow the document, iterations spelled out.
 
-    `instruction`, `iteration` (0 outside loops, else from 0), `loop` (-1 outside), `engine` and `position` (index on the engine's timeline) have
-    one row a step; `streams` lists the steps of each engine. `previous` and `following` are the neighbours on the engine,
-    or -1. Row i of `edge_*` is a dependency between steps; `edge_issue[i]` is 1 when it leaves the start of its source.
-    `group` is the rendezvous of a step, or -1.
+    `instruction`, `iteration` (from 0; 0 outside loops), `loop` (-1 outside), `engine` and `position` (index on the engine's
+    timeline) have one row a step; `streams` lists the steps of each engine. `previous` and `following` are the neighbours
+    on the engine, or -1. Row i of `edge_*` is a dependency between steps; `edge_issue[i]` is 1 when it leaves the start of
+    its source. `group` is the rendezvous of a step, or -1.
     """
 
     program: EngineProgram

@@ -15,6 +15,7 @@ from racefree.errors import Refused
 from racefree.graph.launch import LaunchFacts, Scalar, Tensor
 from racefree.graph.program import Program, accesses
 from racefree.proof.rungs import Options, decide
+from racefree.proof.symbolic_rungs import strengthen
 from racefree.verdict import ProofScope, RaceConfigVerdict, Status
 
 
@@ -72,6 +73,25 @@ def compare_launch(program: Program, facts: LaunchFacts, *, strict_lanes: bool, 
     if first.wrong or verdict.status is not Status.OK:
         return first
     return _elsewhere(program, facts, verdict, grids, strict_lanes) or first
+
+
+def compare_strengthened(
+    kernel: Kernel, module: ModuleType, *, strict_lanes: bool = False, grids: int = 6
+) -> Comparison:
+    """What the symbolic rungs claim on their own about the launch, other grids and other scalars."""
+    try:
+        program, facts, _alive = prepared(kernel, module)
+        result = strengthen(program, facts, decided=True, strict_lanes=strict_lanes)
+    except CompileFailed:
+        return Comparison("does not compile")
+    except Refused as refused:
+        return Comparison("refused", refusal=refused.refusal.kind, detail=refused.refusal.reason)
+    if result.status != "proved":
+        kind = "none" if result.refusal is None else result.refusal.kind
+        return Comparison("passed", refusal=kind)
+    verdict = RaceConfigVerdict({}, Status.OK, result.rung, result.scope, result.qualifiers)
+    first = _launch(program, verdict, judge(program, facts, strict_lanes=strict_lanes))
+    return first if first.wrong else _elsewhere(program, facts, verdict, grids, strict_lanes) or first
 
 
 def _launch(program: Program, verdict: RaceConfigVerdict, truth: Judged) -> Comparison:

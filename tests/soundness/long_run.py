@@ -13,7 +13,7 @@ from types import ModuleType
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from comparing import Comparison, compare
+from comparing import Comparison, compare, compare_strengthened
 from generation import generate
 from judging import write_module
 from kernels import Kernel, TensorSpec
@@ -27,18 +27,24 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def outcomes_of(kernel: Kernel, module: ModuleType, *, strict: bool) -> list[Comparison]:
+def outcomes_of(kernel: Kernel, module: ModuleType, *, strict: bool, symbolic: bool) -> list[Comparison]:
     try:
+        if symbolic:
+            return [compare_strengthened(kernel, module, strict_lanes=strict)]
         return compare(kernel, module, strict_lanes=strict)
     except Exception as error:
         frames = "".join(traceback.format_exception(error)[-2:])
         return [Comparison("CRASH", f"{type(error).__name__}: {error}"[:200], detail=frames[-500:])]
 
 
-def report(kernel: Kernel, found: Comparison, *, strict: bool, reduce: bool) -> None:
+def report(kernel: Kernel, found: Comparison, *, strict: bool, symbolic: bool, reduce: bool) -> None:
     say(f"{found.kind} seed {kernel.seed}: {found.wrong}\n    {found.detail[:500]}")
     if reduce:
-        small = reduced(kernel, lambda k, m: found.kind in {o.kind for o in outcomes_of(k, m, strict=strict)})
+
+        def fails(candidate: Kernel, module: ModuleType) -> bool:
+            return found.kind in {o.kind for o in outcomes_of(candidate, module, strict=strict, symbolic=symbolic)}
+
+        small = reduced(kernel, fails)
         source = small.source()
         used = [
             f"{name}: {_told(spec)}" for name, spec in small.tensors.items() if f"{name} " in source.split("\n", 2)[2]
@@ -61,6 +67,7 @@ def main() -> None:
     parser.add_argument("last", type=int)
     parser.add_argument("--strict", action="store_true")
     parser.add_argument("--reduce", action="store_true")
+    parser.add_argument("--symbolic", action="store_true", help="only what the symbolic rungs prove on their own")
     options = parser.parse_args()
     kinds: Counter[str] = Counter()
     refusals: Counter[str] = Counter()
@@ -70,12 +77,13 @@ def main() -> None:
             batch = [generate(seed) for seed in range(first, min(first + BATCH, options.last))]
             module = write_module(Path(folder) / f"fuzz_{first}.py", batch)
             for kernel in batch:
-                for found in outcomes_of(kernel, module, strict=options.strict):
+                for found in outcomes_of(kernel, module, strict=options.strict, symbolic=options.symbolic):
                     kinds[found.kind] += 1
                     if found.refusal:
                         refusals[f"{found.kind}: {found.refusal}"] += 1
                     if found.wrong:
-                        report(kernel, found, strict=options.strict, reduce=options.reduce)
+                        how = {"strict": options.strict, "symbolic": options.symbolic, "reduce": options.reduce}
+                        report(kernel, found, **how)
             if first % (10 * BATCH) == 0:
                 say(f"at {first}: {dict(kinds)}")
     for name, counts in (("outcomes", kinds), ("refusals", refusals)):

@@ -236,3 +236,33 @@ def test_same_tensor_twice_is_one_storage(taken: list[CapturedLaunch]) -> None:
     assert isinstance(one, Tensor)
     assert isinstance(two, Tensor)
     assert one.storage is two.storage
+
+
+def test_custom_operators_for_the_device() -> None:
+    launches: list[CapturedLaunch] = []
+    with capturing(launches.append):
+
+        @torch.library.custom_op("racefree_tests::doubled", mutates_args=(), device_types="cuda")
+        def doubled(x: torch.Tensor) -> torch.Tensor:
+            out = torch.empty(x.shape, device="cuda")
+            double[(1,)](x, out, x.numel(), BLOCK=16)
+            return out
+
+        library = torch.library.Library("racefree_tests", "FRAGMENT")
+        library.define("twice(Tensor x) -> Tensor")
+        library.impl("twice", lambda x: doubled(doubled(x)), "CUDA")
+        assert doubled(torch.ones(4, device="cuda")).device == CUDA
+        torch.ops.racefree_tests.twice(torch.ones(4, device="cuda"))
+        library.define("either(Tensor x) -> Tensor")
+        library.impl("either", lambda x: x + 1, "CPU")
+        library.impl("either", doubled, "CUDA")
+        torch.ops.racefree_tests.either(torch.ones(4, device="cuda"))
+    assert len(launches) == 4
+    assert torch.ops.racefree_tests.either(torch.ones(4)).tolist() == [2.0] * 4
+    with pytest.raises(NotImplementedError, match="no kernel for CPU tensors"):
+        torch.ops.racefree_tests.twice(torch.ones(4))
+
+
+def test_tensors_saved_from_the_device_load(taken: list[CapturedLaunch], tmp_path: Any) -> None:
+    torch.save(torch.arange(3, device="cuda"), tmp_path / "x.pt")
+    assert torch.load(tmp_path / "x.pt", map_location="cuda:0").tolist() == [0, 1, 2]

@@ -31,6 +31,7 @@ def install(patches: Patches, target: Target) -> None:
     patches.set(torch.cuda, "default_generators", (generator("cuda"),))
     patches.set(torch, "compile", _eager)
     _redirect_autocast(patches)
+    patches.wrap(torch, "load", _load_on_host)
     _stub_benchmarks(patches)
 
 
@@ -165,6 +166,14 @@ def _generator(real: Any) -> Any:
 def _eager(model: Any = None, **_: Any) -> Any:
     """`torch.compile` without compiling: what it generates for a CPU has nothing to do with the kernels of a GPU."""
     return (lambda function: function) if model is None else model
+
+
+def _load_on_host(real: Any) -> Callable[..., Any]:
+    def load(f: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
+        named = str(map_location).startswith("cuda")
+        return real(f, "cpu" if named else map_location, *args, **kwargs)
+
+    return load
 
 
 def _redirect_autocast(patches: Patches) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from racefree.triton import checks, cuda_stubs
+from racefree.triton import checks, cuda_stubs, customops
+from racefree.triton.customops import WithMode
 from racefree.triton.patches import Patches
 from racefree.triton.placement import Placement
 from racefree.triton.torchmode import device_mode_class
@@ -19,33 +20,32 @@ if TYPE_CHECKING:
 @contextmanager
 def redirecting(capture: Capture) -> Iterator[None]:
     """Redirects torch's CUDA device to the CPU in this thread, in threads started inside, and in autograd's backward."""
+    from torch.overrides import _get_current_function_mode_stack
+
     placement = Placement(capture.book, lambda: capture.launches > 0, capture.note)
     mode_class = device_mode_class()
-
-    def new_mode() -> Any:
-        return mode_class(placement)
-
-    with Patches() as patches:
-        cuda_stubs.install(patches, capture.target)
-        checks.install(patches, lambda: capture.launches > 0)
-        _follow_backward(patches, new_mode, mode_class, placement)
-        _follow_threads(patches, new_mode)
-        _keep_default_device(patches, placement)
-        patches.enter_context(new_mode())
-        yield
-
-
-def _follow_backward(patches: Patches, new_mode: Any, mode_class: Any, placement: Placement) -> None:
-    """Torch switches a mode off while a function it handles runs, `backward` too: what runs in there gets it back."""
-    import torch.autograd
-    from torch.autograd.function import BackwardCFunction
-    from torch.overrides import _get_current_function_mode_stack
 
     def with_mode(call: Callable[[], Any]) -> Any:
         if any(isinstance(mode, mode_class) for mode in _get_current_function_mode_stack()):
             return call()
-        with new_mode():
+        with mode_class(placement):
             return call()
+
+    with Patches() as patches:
+        cuda_stubs.install(patches, capture.target)
+        checks.install(patches, lambda: capture.launches > 0)
+        customops.install(patches, with_mode)
+        _follow_backward(patches, with_mode, placement)
+        _follow_threads(patches, with_mode)
+        _keep_default_device(patches, placement)
+        patches.enter_context(mode_class(placement))
+        yield
+
+
+def _follow_backward(patches: Patches, with_mode: WithMode, placement: Placement) -> None:
+    """Torch switches a mode off while a function it handles runs, `backward` too: what runs in there gets it back."""
+    import torch.autograd
+    from torch.autograd.function import BackwardCFunction
 
     def engine_of(real: Any) -> Callable[..., Any]:
         return lambda *args, **kwargs: with_mode(lambda: real(*args, **kwargs))
@@ -62,16 +62,11 @@ def _follow_backward(patches: Patches, new_mode: Any, mode_class: Any, placement
         patches.wrap(torch.autograd, "_engine_run_backward", engine_of)
 
 
-def _follow_threads(patches: Patches, new_mode: Any) -> None:
+def _follow_threads(patches: Patches, with_mode: WithMode) -> None:
     def replace(real: Any) -> Callable[[threading.Thread], None]:
         def start(self: threading.Thread) -> None:
             body = self.run
-
-            def run() -> None:
-                with new_mode():
-                    body()
-
-            self.run = run  # type: ignore[method-assign]
+            self.run = lambda: with_mode(body)  # type: ignore[method-assign]
             real(self)
 
         return start

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from racefree.engines.check import BOTH, DEPENDENCIES, SEMAPHORES, Options, check
 from racefree.engines.order import QueueOrder
-from racefree.engines.program import EngineProgram
-from racefree.engines.records import COMPILER_EXEMPTIONS, EngineVerdict, OrderVerdict
+from racefree.engines.program import AccessFlag, EngineProgram
+from racefree.engines.records import COMPILER_EXEMPTIONS, EngineAccess, EngineRace, EngineVerdict, OrderVerdict
 from racefree.engines.reference import checker
+from racefree.engines.reference.checker import Interference
 from racefree.neuron.document import Module
 from racefree.neuron.legality import Violation, verify_split
 from racefree.neuron.lnc import CoreVerdict, check_cores
@@ -27,21 +28,12 @@ _CORE_FOLDER = re.compile(r"^nc\d+$")
 
 
 @dataclass(frozen=True, slots=True)
-class ExemptedRaces:
-    """What the compiler's own rules report for one function: its text for each race, none when it accepts."""
-
-    program: str
-    races: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class FileVerdict:
     """The verdict on one file, one program a function. `core` is the module's core id."""
 
     path: str
     core: int | None
     programs: tuple[EngineVerdict, ...]
-    exempted: tuple[ExemptedRaces, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,29 +107,55 @@ def check_module(
 
 
 def _file(path: str, module: Module, order: str, options: Options, compiler_exemptions: bool) -> FileVerdict:
-    programs = lower_all(module)
-    if not compiler_exemptions:
-        return FileVerdict(path, module.core, tuple(check(one, order=order, options=options) for one in programs))
-    answers = [_exempted(one, options) for one in programs]
-    return FileVerdict(
-        path, module.core, tuple(verdict for verdict, _ in answers), tuple(exempted for _, exempted in answers)
-    )
+    if compiler_exemptions:
+        return FileVerdict(path, module.core, tuple(_exempted(one, options) for one in lower_all(module)))
+    return FileVerdict(path, module.core, tuple(check(one, order=order, options=options) for one in lower_all(module)))
 
 
-def _exempted(program: EngineProgram, options: Options) -> tuple[EngineVerdict, ExemptedRaces]:
+def _exempted(program: EngineProgram, options: Options) -> EngineVerdict:
     """The compiler's answer. What it does not look at is no refusal here: that is the point of asking."""
     began = time.monotonic()
     found = checker.collect(program)
-    if options.first_only:
-        found = found[:1]
+    wanted = found[: 1 if options.first_only else options.limit]
     status = Status.RACES if found else Status.OK
     order = OrderVerdict(
-        DEPENDENCIES, status, race_count=len(found), qualifiers=(COMPILER_EXEMPTIONS,), seconds=time.monotonic() - began
+        DEPENDENCIES,
+        status,
+        races=tuple(_race(program, one) for one in wanted),
+        race_count=len(found),
+        qualifiers=(COMPILER_EXEMPTIONS,),
+        seconds=time.monotonic() - began,
     )
-    verdict = EngineVerdict(
+    return EngineVerdict(
         program.name, status, (order,), instructions=len(program), engines=program.engines, seconds=order.seconds
     )
-    return verdict, ExemptedRaces(program.name, tuple(one.text for one in found))
+
+
+def _race(program: EngineProgram, found: Interference) -> EngineRace:
+    first = _access(program, found.first, found.first_access)
+    second = _access(program, found.second, found.second_access)
+    kind = "WAW" if first.write and second.write else "RAW" if first.write else "WAR"
+    return EngineRace(kind, first, second, None, None, None, None, None, "neither clock is behind the other")
+
+
+def _access(program: EngineProgram, index: int, row: int) -> EngineAccess:
+    instruction = program.instruction(index)
+    buffer = program.buffers[int(program.accesses.buffer[row])]
+    site = instruction.site
+    return EngineAccess(
+        instruction=index,
+        name=instruction.name,
+        opcode=instruction.opcode,
+        engine=instruction.engine,
+        queue=instruction.queue,
+        block=instruction.block,
+        iteration=0,
+        write=bool(int(program.accesses.flags[row]) & AccessFlag.WRITE),
+        buffer=buffer.name,
+        memory=program.spaces[buffer.space].name,
+        clock=(),
+        source=None if site is None else (site.file, site.line, site.function),
+    )
 
 
 def logical_cores(modules: Sequence[tuple[Path, Module]]) -> list[list[tuple[Path, Module]]]:

@@ -67,10 +67,8 @@ def each(owner: Fields, key: str, read: Callable[[Any], T]) -> tuple[T, ...]:
     value = owner.get(key)
     if value is None:
         return ()
-    if not isinstance(value, list | tuple):
+    if type(value) is not list and type(value) is not tuple:
         raise Malformed("an array", value, at=f".{key}")
-    if not value:
-        return ()
     result = []
     for position, element in enumerate(value):
         try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import io
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +18,8 @@ from racefree.neuron.streams import CborCursor, Cursor, JsonCursor, ValueCursor
 
 T = TypeVar("T")
 
-_SHARDED_KEYS = ("offset", "addrs", "predicates", "order", "dynamic_ap_info")
+_SHARDED_INSTRUCTION_KEYS = ("predicates", "order", "unroll_dependencies")
+_SHARDED_OPERAND_KEYS = ("addrs", "dynamic_ap_info", "expr")
 
 
 class _Reader:
@@ -137,11 +140,16 @@ class _Reader:
         return instruction
 
     def _note_shards(self, value: dict[str, Any]) -> None:
-        for owner in (value, *value.get("ins", ()), *value.get("outs", ()), *(value.get("indirection_ins") or ())):
-            for key in _SHARDED_KEYS:
-                part = owner.get(key)
-                if isinstance(part, dict | list) and part:
-                    self.shards |= shard_ids(part)
+        for key in _SHARDED_INSTRUCTION_KEYS:
+            if key in value:
+                self.shards |= shard_ids(value[key])
+        for group in ("ins", "outs", "indirection_ins"):
+            for operand in value.get(group) or ():
+                if type(operand.get("offset")) is dict:
+                    self.shards |= shard_ids(operand["offset"])
+                for key in _SHARDED_OPERAND_KEYS:
+                    if key in operand:
+                        self.shards |= shard_ids(operand[key])
 
     def queue(self, path: str) -> Queue:
         name = ""
@@ -196,11 +204,24 @@ def _names(value: Any) -> tuple[str, ...]:
 
 def _read(cursor: Cursor, name: str) -> Module:
     try:
-        module = _Reader(cursor, name).module()
+        with _no_cycles():
+            module = _Reader(cursor, name).module()
         cursor.finish()
     except RecursionError:
         raise InputError(f"{name}: nested too deeply to be a BIR document") from None
     return module
+
+
+@contextmanager
+def _no_cycles() -> Iterator[None]:
+    """Holds the cycle collector: records have no cycles, and walking millions of them again and again takes long."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def from_value(value: Any, name: str = "<document>") -> Module:

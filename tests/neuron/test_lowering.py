@@ -372,3 +372,80 @@ def test_a_document_is_not_changed_by_checking_it() -> None:
     program = lower(from_value(document), from_value(document).functions[0])
     check(program)
     assert document == before
+
+
+# ---- where the compiler's own check is blind or vague ----------------------------------------------------------------
+
+
+def symbolic(name: str) -> Any:
+    return {
+        "kind": "symbolic_ap",
+        "dtype": "float32",
+        "memsetref": f"{name}_set",
+        "ap": [],
+        "addrs": [{"kind": "AffIVKind"}],
+    }
+
+
+@pytest.mark.parametrize("name", ["a", "y"])
+def test_a_symbolic_address_may_be_anywhere_in_its_set(name: str) -> None:
+    one, other = instruction("W", "DVE", writes=[symbolic(name)]), instruction("S", "Pool", writes=[symbolic(name)])
+    found = under(module([one, other]), "dependencies")
+    assert (found.status, refusals(found)) == (Status.UNSUPPORTED, {"runtime-address"})
+    assert under(module([one, other | {"dependencies": ["W"]}]), "dependencies").status is Status.OK
+
+
+def test_one_address_known_at_run_time_meets_every_fixed_one_of_its_location() -> None:
+    dynamic = ap("a", [[16, 1], [1, 1]]) | {"dynamic_ap_info": {"c": 0}}
+    fixed = ap("a", [[16, 1], [1, 1]], offset=63)
+    found = under(
+        module([instruction("W", "DVE", writes=[dynamic]), instruction("R", "PE", reads=[fixed])]), "dependencies"
+    )
+    assert [(r.first.name, r.second.name) for r in found.possible] == [("W", "R")]
+
+
+def test_interleaved_partitions_share_no_byte() -> None:
+    even, odd = (ap("a", [[32, 2], [1, 16]], offset=16 * row) for row in (0, 1))
+    body = [instruction("W", "DVE", writes=[even]), instruction("S", "Pool", writes=[odd])]
+    assert under(module(body), "dependencies").status is Status.OK
+
+
+def test_a_dependency_on_a_later_instruction_is_an_order_too() -> None:
+    body = [instruction("R", "Pool", reads=[ap("a")], after=["W"]), instruction("W", "DVE", writes=[ap("a")])]
+    assert under(module(body), "dependencies").status is Status.OK
+
+
+def test_a_dependency_on_an_earlier_block_is_an_order_too() -> None:
+    first, second = instruction("W", "DVE", writes=[ap("a")]), instruction("R", "Pool", reads=[ap("a")])
+    assert racing(under(module({"A": [first], "B": [second]}), "dependencies")) == {("W", "R")}
+    assert under(module({"A": [first], "B": [second | {"dependencies": ["W"]}]}), "dependencies").status is Status.OK
+
+
+def test_accumulating_into_the_same_bytes_is_a_race_unless_ordered() -> None:
+    def accumulate(name: str, engine: str, **more: Any) -> Any:
+        target = [ap("y", [[1, 4]])]
+        return instruction(name, engine, opcode="IndirectSaveAccumulate", reads=[ap("a")], writes=target, **more)
+
+    assert racing(under(module([accumulate("A", "Pool"), accumulate("B", "Activation")]), "dependencies")) == {
+        ("A", "B")
+    }
+    ordered = [accumulate("A", "Pool"), accumulate("B", "Activation", after=["A"])]
+    assert under(module(ordered), "dependencies").status is Status.OK
+
+
+@pytest.mark.parametrize("kind", ["Input", "Output", "RNGSTATE", "REG", "DRAM"])
+def test_memory_of_every_type_is_compared(kind: str) -> None:
+    allocations = [tensor(location("m", kind, dims=[64]))]
+    body = [instruction(name, engine, writes=[ap("m", [[1, 4]])]) for name, engine in (("W", "DVE"), ("S", "Pool"))]
+    assert racing(under(module(body, allocations=allocations), "dependencies")) == {("W", "S")}
+
+
+def test_a_dependency_without_a_wait_and_a_wait_for_something_else() -> None:
+    """The dependencies order W and R; the semaphores do not, and the checker says so."""
+    body = [
+        instruction("W", "DVE", writes=[ap("a")], updates=[(5, 1)]),
+        instruction("R", "Pool", reads=[ap("a")], after=["W"]),
+    ]
+    found = verdict(module(body))
+    assert {one.order: one.status for one in found.orders} == {"dependencies": Status.OK, "semaphores": Status.RACES}
+    assert "missing-wait" in {one.kind for one in found.disagreements}

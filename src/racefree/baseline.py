@@ -7,6 +7,7 @@ the folder of the file, so that runs from any folder agree.
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from racefree.report.model import (
     Subject,
     distinct_findings,
     fingerprint,
+    identity_path,
     occurrence_key,
 )
 from racefree.verdict import Status
@@ -49,7 +51,11 @@ class Baseline:
 
     @property
     def root(self) -> str:
-        return str(self.path.resolve().parent)
+        return _folder(self.path)
+
+
+def _folder(path: Path) -> str:
+    return os.path.dirname(os.path.abspath(path))
 
 
 def read(path: Path) -> Baseline:
@@ -82,8 +88,8 @@ def _known(path: Path, entry: Any) -> Known:
 
 def of_report(report: Report, path: Path) -> Baseline:
     """The races that the report still counts, as a baseline to be written to `path`."""
-    seen = replace(report, root=str(path.resolve().parent))
-    occurrences = distinct_findings(seen)
+    root = _folder(path)
+    occurrences = distinct_findings(report, root=root)
     counts = Counter(occurrence.fingerprint for occurrence in occurrences)
     first = {occurrence.fingerprint: occurrence for occurrence in reversed(occurrences)}
     races = [
@@ -92,8 +98,8 @@ def of_report(report: Report, path: Path) -> Baseline:
             count=counts[name],
             rule=occurrence.finding.rule,
             kernel=occurrence.subject.name,
-            path=_path(seen, occurrence.subject),
-            source=_source(seen, occurrence.finding),
+            path=_path(report, occurrence.subject, root),
+            source=_source(report, occurrence.finding),
         )
         for name, occurrence in first.items()
     ]
@@ -122,48 +128,47 @@ def write(baseline: Baseline) -> None:
 
 def applied(report: Report, baseline: Baseline) -> Report:
     """The report with known races set aside, and a note for each of them that this run shows to be gone."""
-    seen = replace(report, root=baseline.root)
     counts = {known.fingerprint: known.count for known in baseline.races}
     allowed: set[tuple[Any, ...]] = set()
     met: Counter[str] = Counter()
-    for occurrence in distinct_findings(seen):
+    for occurrence in distinct_findings(report, root=baseline.root):
         met[occurrence.fingerprint] += 1
         if met[occurrence.fingerprint] <= counts.get(occurrence.fingerprint, 0):
             allowed.add(occurrence_key(occurrence.finding, occurrence.fingerprint))
-    subjects = tuple(_set_aside(seen, subject, allowed, baseline) for subject in report.subjects)
-    stale = _stale(seen, baseline, met)
+    subjects = tuple(_set_aside(report, subject, allowed, baseline) for subject in report.subjects)
+    stale = _stale(report, baseline, met)
     return replace(report, subjects=subjects, notes=(*report.notes, *stale))
 
 
-def _set_aside(seen: Report, subject: Subject, allowed: set[tuple[Any, ...]], baseline: Baseline) -> Subject:
+def _set_aside(report: Report, subject: Subject, allowed: set[tuple[Any, ...]], baseline: Baseline) -> Subject:
     def known(finding: Finding) -> bool:
-        return occurrence_key(finding, fingerprint(seen, subject, finding)) in allowed
+        return occurrence_key(finding, fingerprint(report, subject, finding, root=baseline.root)) in allowed
 
     aside = tuple(Allowed(f, f"known in {baseline.path.name}") for f in subject.findings if known(f))
     kept = tuple(f for f in subject.findings if not known(f))
     return replace(subject, findings=kept, allowed=(*subject.allowed, *aside)) if aside else subject
 
 
-def _stale(seen: Report, baseline: Baseline, met: Counter[str]) -> list[str]:
+def _stale(report: Report, baseline: Baseline, met: Counter[str]) -> list[str]:
     """Only kernels and programs of this run whose every launch was decided are judged."""
     decided: dict[tuple[str, str], bool] = {}
-    for subject in seen.subjects:
-        key = (_path(seen, subject), subject.name)
+    for subject in report.subjects:
+        key = (_path(report, subject, baseline.root), subject.name)
         closed = not subject.gaps and not subject.unlisted and subject.status in (Status.OK, Status.RACES)
         decided[key] = decided.get(key, True) and closed
     told = []
     for known in baseline.races:
         left = met[known.fingerprint]
         if left < known.count and decided.get((known.path, known.kernel), False):
-            still = f"{left} of {known.count} are left" if left else "no longer found"
+            still = f"{left} of {known.count} are left" if left else "no longer needed"
             told.append(f"{baseline.path.name}: stale: {known.rule} in {known.kernel} ({known.path}): {still}")
     return told
 
 
-def _path(seen: Report, subject: Subject) -> str:
-    return seen.path(subject.site.file) if subject.site is not None else ""
+def _path(report: Report, subject: Subject, root: str) -> str:
+    return identity_path(report, subject.site.file, root) if subject.site is not None else ""
 
 
-def _source(seen: Report, finding: Finding) -> tuple[str, ...]:
-    lines = [(seen.line(side.site) or side.operation).strip() for side in (finding.first, finding.second)]
+def _source(report: Report, finding: Finding) -> tuple[str, ...]:
+    lines = [(report.line(side.site) or side.operation).strip() for side in (finding.first, finding.second)]
     return tuple(dict.fromkeys(lines))

@@ -23,7 +23,7 @@ from racefree.errors import InputError, MissingPackage, RacefreeError, Unsupport
 from racefree.frontends import Found, FrontEnd, Request, front_end, inputs
 from racefree.launch import Launch
 from racefree.report import exits, formats, text
-from racefree.report.model import Report
+from racefree.report.model import Ending, Report
 from racefree.report.rules import RULES, explain
 
 _SCRIPT_OPTIONS = {"ignore_unknown_options": True, "allow_interspersed_args": False}
@@ -179,7 +179,8 @@ def _check(paths: Sequence[Path], arguments: Sequence[str], options: dict[str, A
                 failed = _run(requests, found)
             report = found.report(seconds=time.perf_counter() - start)
             if write_known is not None:
-                report = _with_new_baseline(report, write_known, complete=not (failed or found.interrupted))
+                halted = found.interrupted or (report.script is not None and report.script.ending is Ending.INTERRUPTED)
+                report = _with_new_baseline(report, write_known, complete=not (failed or halted))
             elif known is not None:
                 report = baseline.applied(report, known)
             _own_faults(found, verbose=bool(options.get("verbose")))

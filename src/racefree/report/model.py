@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from os.path import join, normpath
 from pathlib import PurePath
 from typing import Any
 
@@ -208,22 +209,27 @@ class Occurrence:
         return self.finding.site or self.subject.site
 
 
-def distinct_findings(report: Report) -> tuple[Occurrence, ...]:
-    """Every race once: findings of one rule between the same two source lines of one kernel are one."""
-    return _distinct(report, ((subject, subject.findings) for subject in report.subjects))
+def distinct_findings(report: Report, *, root: str | None = None) -> tuple[Occurrence, ...]:
+    """Every race once: findings of one rule between the same two source lines of one kernel are one.
+
+    Fingerprints name paths as seen from the folder `root`, which is that of the report if not given.
+    """
+    return _distinct(report, ((subject, subject.findings) for subject in report.subjects), root)
 
 
 def allowed_findings(report: Report) -> tuple[Occurrence, ...]:
     """Every race that was set aside, once, as `distinct_findings` counts them."""
-    return _distinct(report, ((s, tuple(allowed.finding for allowed in s.allowed)) for s in report.subjects))
+    return _distinct(report, ((s, tuple(allowed.finding for allowed in s.allowed)) for s in report.subjects), None)
 
 
-def _distinct(report: Report, found: Iterable[tuple[Subject, tuple[Finding, ...]]]) -> tuple[Occurrence, ...]:
+def _distinct(
+    report: Report, found: Iterable[tuple[Subject, tuple[Finding, ...]]], root: str | None
+) -> tuple[Occurrence, ...]:
     seen: dict[tuple[Any, ...], Occurrence] = {}
     for subject, findings in found:
         counted: set[tuple[Any, ...]] = set()
         for finding in findings:
-            name = fingerprint(report, subject, finding)
+            name = fingerprint(report, subject, finding, root=root)
             key = occurrence_key(finding, name)
             known = seen.get(key)
             if known is None:
@@ -265,22 +271,29 @@ def distinct_gaps(report: Report) -> tuple[NotAnalysed, ...]:
     return tuple(seen[key] for key in sorted(seen))
 
 
-def fingerprint(report: Report, subject: Subject, finding: Finding) -> str:
+def fingerprint(report: Report, subject: Subject, finding: Finding, *, root: str | None = None) -> str:
     """An identity that survives edits elsewhere in the file: rule, path, kernel and source text, no line numbers."""
     parts = [finding.rule, subject.name]
     for side in (finding.first, finding.second):
         parts += [
-            report.path(side.site.file) if side.site else "",
+            identity_path(report, side.site.file, root) if side.site else "",
             (report.line(side.site) or "").strip(),
             side.operation,
         ]
         if report.line(side.site) is None and side.site is not None:
             parts.append(str(side.site.line))
         for caller in side.site.callers if side.site else ():
-            parts += [report.path(caller.file), (report.line(caller) or "").strip()]
+            parts += [identity_path(report, caller.file, root), (report.line(caller) or "").strip()]
         if side.site is None or subject.kind != "launch":
             parts.append(side.actor)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
+
+
+def identity_path(report: Report, file: str, root: str | None = None) -> str:
+    """A file name as seen from the folder `root` (that of the report if None), whichever way the run was given it."""
+    start = report.root if root is None else root
+    path = PurePath(normpath(join(report.root, file)))
+    return path.relative_to(start).as_posix() if path.is_relative_to(start) else path.as_posix()
 
 
 def site_key(site: Site | None) -> tuple[str, int, int]:

@@ -191,3 +191,11 @@ def test_the_first_race_only() -> None:
 def test_no_program_is_vacuous(tmp_path: Path) -> None:
     (tmp_path / "d.json").write_text('{"functions": []}')
     assert check_files([tmp_path / "d.json"]).status is Status.VACUOUS
+
+
+def test_instructions_are_counted_as_in_the_document() -> None:
+    (program,) = check_files([EXAMPLES / "racy.json"]).files[0].programs
+    assert program.instructions == 5
+    assert {(race.first.instruction, race.second.instruction) for order in program.orders for race in order.races} == {
+        (1, 3)
+    }

@@ -53,10 +53,14 @@ Owner = Instruction | DmaBlock
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A program, and the rows that touch memory with what they stand for, in document order."""
+    """A program, and the rows that touch memory with what they stand for, in document order.
+
+    `counting` are the rows that only add the earlier counts of the row right behind them.
+    """
 
     program: EngineProgram
     owners: tuple[tuple[int, Owner], ...]
+    counting: tuple[int, ...] = ()
 
 
 def lower(module: Module, function: Function) -> EngineProgram:
@@ -81,7 +85,7 @@ def lower_with_owners(module: Module, function: Function) -> Lowered:
         lowering.builder.loop(first, last, trips=trips)
     lowering.order()
     lowering.touching.refuse_unclear_aliases()
-    return Lowered(lowering.builder.build(), tuple(lowering.owners))
+    return Lowered(lowering.builder.build(), tuple(lowering.owners), tuple(sorted(lowering.early.values())))
 
 
 def _flow(

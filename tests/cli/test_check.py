@@ -274,7 +274,7 @@ def test_damaged_saved_launch(check: Check, saved: Path) -> None:
 
 def test_folder_without_saved_launches(check: Check, tmp_path: Path) -> None:
     done = check(tmp_path)
-    assert done.stderr == f"racefree: {tmp_path} holds no saved launches (*.json)\n"
+    assert done.stderr == f"racefree: {tmp_path} holds no saved launches and no engine programs (*.json)\n"
     assert done.exit_code == 2
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
 from racefree.errors import Refusal, Refused
@@ -35,21 +35,7 @@ def decide(program: Program, facts: LaunchFacts, options: Options) -> RaceConfig
     """The verdict on one config of one launch."""
     start = time.perf_counter()
     verdict = _decide(program, facts, options)
-    return _with(verdict, facts, time.perf_counter() - start)
-
-
-def _with(verdict: RaceConfigVerdict, facts: LaunchFacts, seconds: float) -> RaceConfigVerdict:
-    return RaceConfigVerdict(
-        dict(facts.config),
-        verdict.status,
-        verdict.rung,
-        verdict.scope,
-        verdict.qualifiers,
-        verdict.refusal,
-        verdict.grid_fragile,
-        verdict.races,
-        seconds,
-    )
+    return replace(verdict, config=dict(facts.config), seconds=time.perf_counter() - start)
 
 
 def _decide(program: Program, facts: LaunchFacts, options: Options) -> RaceConfigVerdict:
@@ -61,6 +47,8 @@ def _decide(program: Program, facts: LaunchFacts, options: Options) -> RaceConfi
     waits = any(race.witness != CONFIRMED for race in found.races)
     if (found.status is Status.UNSUPPORTED or waits) and any(a.kind.atomic for a in accesses(program)):
         found = _schedule(program, facts, options, found)
+    if options.scope == "any" and found.status in (Status.OK, Status.UNSUPPORTED):
+        found = _strengthened(program, facts, options, found)
     return found
 
 
@@ -102,6 +90,25 @@ def _schedule(program: Program, facts: LaunchFacts, options: Options, before: Ra
             return before if keep or result.refusal is None else _unsupported(result.refusal)
         case _:
             assert_never(result.status)
+
+
+def _strengthened(
+    program: Program, facts: LaunchFacts, options: Options, before: RaceConfigVerdict
+) -> RaceConfigVerdict:
+    """A proof for more launches than this one, where a symbolic rung finds it; else `before`, with what was seen."""
+    from racefree.proof.symbolic_rungs import strengthen
+
+    result = strengthen(
+        program,
+        facts,
+        decided=before.status is Status.OK,
+        strict_lanes=options.lanes == "strict",
+        scale=options.budget,
+    )
+    if result.status == "proved":
+        return RaceConfigVerdict({}, Status.OK, result.rung, result.scope, result.qualifiers)
+    recorder = Recorder(program, facts)
+    return replace(before, grid_fragile=tuple(recorder.record(w, status="solver witness") for w in result.grid_fragile))
 
 
 def _unsupported(refusal: Refusal) -> RaceConfigVerdict:

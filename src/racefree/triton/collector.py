@@ -75,7 +75,7 @@ class Capture:
         self._pending: list[str] = []
         self._noted: set[str] = set()
         self._caches: dict[int, tuple[Any, dict[str, Any]]] = {}
-        self._tuned: dict[int, tuple[Any, list[Any]]] = {}
+        self._tuned: dict[int, tuple[Any, set[Any]]] = {}
 
     def mark_written(self, addresses: Iterable[int]) -> None:
         """Says which storages (by start address) the launch being delivered may write: their contents are stale from now on.
@@ -146,9 +146,7 @@ class Capture:
             refusal = Refusal("compile-failed", group.skippable[0], definition_site(group.function))
             group.configs.append(CapturedConfig(None, None, {}, refusal))
         else:
-            group.notes.extend(
-                f"a config was left out, Triton would skip it: {why}" for why in sorted(set(group.skippable))
-            )
+            group.notes.extend(f"an autotune config was left out: {why}" for why in sorted(set(group.skippable)))
         if not group.configs:
             return
         name = str(getattr(group.function, "__name__", group.function))
@@ -204,10 +202,10 @@ class Capture:
 
     def first_tuning(self, tuner: Any, key: tuple[Any, ...]) -> bool:
         """True the first time an autotuner meets a key in this capture: Triton would benchmark then."""
-        _, seen = self._tuned.setdefault(id(tuner), (tuner, []))
+        _, seen = self._tuned.setdefault(id(tuner), (tuner, set()))
         if key in seen:
             return False
-        seen.append(key)
+        seen.add(key)
         return True
 
     def release(self) -> None:

@@ -135,7 +135,7 @@ class StorageBook:
         now = _bytes_of(storage, address, nbytes)
         kept = self._copies.get(storage._cdata)
         # The bytes are compared, not torch's version counter: numpy views and extensions write without counting.
-        if kept is not None and kept.data.shape == now.shape and np.array_equal(kept.data, now):
+        if kept is not None and _same_bytes(kept.data, now):
             return kept.data
         data = now.copy()
         data.setflags(write=False)
@@ -157,6 +157,14 @@ def _weak(storage: Any) -> Any:
     from torch.multiprocessing.reductions import StorageWeakRef
 
     return StorageWeakRef(storage)
+
+
+def _same_bytes(one: npt.NDArray[np.uint8], other: npt.NDArray[np.uint8]) -> bool:
+    if one.size != other.size:
+        return False
+    words = one.size // 8 * 8  # compared eight bytes at a time, which is several times faster
+    heads = one[:words].view(np.uint64), other[:words].view(np.uint64)
+    return np.array_equal(*heads) and np.array_equal(one[words:], other[words:])
 
 
 def _is_everything(index: Any) -> bool:

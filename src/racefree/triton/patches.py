@@ -57,6 +57,7 @@ def first_outside_frame() -> Site:
     return Site("<unknown>", 0)
 
 
+@functools.cache
 def _inside_folders() -> tuple[str, ...]:
     import contextlib
 

@@ -28,6 +28,9 @@ _VALUE_FREE = frozenset(
 _FILLS = ("zero_", "fill_", "constant_", "copy_")
 _DRAWS = ("normal_", "uniform_", "random_", "exponential_", "log_normal_", "cauchy_", "geometric_", "kaiming_uniform_")
 _OVERWRITES = frozenset((*_FILLS, *_DRAWS))
+_SIZES = ("size", "stride", "dim", "ndimension", "numel", "nelement", "element_size", "storage_offset", "is_contiguous")
+_HANDLES = ("__get__", "__len__", "__hash__", "data_ptr", "untyped_storage", "is_floating_point")
+_PLAIN_ANSWERS = frozenset((*_SIZES, *_HANDLES))
 _HOST_READS = frozenset(("item", "tolist", "__bool__", "__int__", "__float__", "__index__", "numpy", "__array__"))
 _UNINITIALISED = frozenset(("empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided"))
 
@@ -53,8 +56,8 @@ def device_mode_class() -> type[Any]:
             if handler is not None:
                 return handler(self.placement, func, args, keywords)
             name = getattr(func, "__name__", "")
-            if name == "__get__":
-                return func(*args)
+            if name in _PLAIN_ANSWERS:
+                return func(*args, **keywords)
             on_device = False
             if keywords:
                 on_device, keywords = _on_host(keywords)

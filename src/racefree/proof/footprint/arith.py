@@ -134,7 +134,7 @@ def _divide(want: str, *, signed: bool) -> Binary:
         defined = b != 0
         if signed:
             lowest = -(2 ** (bits - 1))
-            defined = defined & ~((a == lowest) & ((b == -1) | (bits == 64)))
+            defined = defined & ~((a == lowest) & (b == -1))
         safe = np.where(defined, b, 1)
         out = _signed_division(a, safe, want) if signed else _unsigned_division(a, safe, bits, want)
         return Dense(wrap_cells(out, bits), known if defined.all() else _both(known, defined))
@@ -144,8 +144,8 @@ def _divide(want: str, *, signed: bool) -> Binary:
 
 def _signed_division(a: I64, b: I64, want: str) -> I64:
     """Truncation toward zero, as in the IR."""
-    size: I64 = np.abs(a) // np.abs(b)
-    quotient: I64 = np.where((a < 0) != (b < 0), -size, size)
+    down: I64 = a // b
+    quotient: I64 = down + ((down < 0) & (down * b != a))
     return quotient if want == "quotient" else a - quotient * b
 
 
@@ -167,7 +167,9 @@ def _rounded(*, up: bool) -> Binary:
         a, b, known = _cells(left, right, frame, shape)
         defined = (b != 0) & ~((a == -(2 ** (bits - 1))) & (b == -1))
         safe = np.where(defined, b, 1)
-        out = -((-a) // safe) if up else a // safe
+        out = a // safe
+        if up:
+            out = out + (out * safe != a)
         return Dense(wrap_cells(out, bits), known if defined.all() else _both(known, defined))
 
     return run

@@ -37,6 +37,8 @@ class Reach:
     access: Access
     patterns: PatternArray
     programs: I64
+    phases: frozenset[int | None] = frozenset({None})
+    """The residues of the elements' addresses by their size; None stands for any."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,9 @@ def trip_count(loop: For, bounds: list[Number], frame: Frame, live: Bits | None 
         first, last = (unsigned_cells(x, loop.induction.element.bits) for x in (low, high))
         span = np.where(last > first, last - first, 0).astype(np.int64)
     else:
-        span = np.maximum(high - low, 0)
+        span = np.where(high > low, high - low, 0)
+    if (span < 0).any():
+        return Unknown("the loop's range is longer than 64 bits can tell", loop.site)
     trips = -(-span // by)
     if all(isinstance(b, Affine) and uniform(b) for b in bounds):
         return Affine(trips.reshape(-1), (0,) * len(frame.loops))

@@ -33,6 +33,10 @@ _LANEWISE_OPS = frozenset(
 )
 
 
+_PARTED = frozenset({"tt.join", "tt.cat"})
+"""Operations whose lanes each come from one of the operands: no lane depends on all of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Dependences:
     """For each access (by index), the accesses that surely come before it in the same iteration of their common loops."""
@@ -103,7 +107,7 @@ class _Walker:
 
     def _op(self, op: Op) -> None:
         operands = [self.of(o) for o in op.operands]
-        if not any(operands):
+        if not any(operands) or op.name in _PARTED:
             return
         for result in op.results:
             self.values[result.index] = _merged(
@@ -115,11 +119,13 @@ class _Walker:
 
     def _data(self, data: Data) -> None:
         operands = [self.of(o) for o in data.operands]
-        if not any(operands):
+        if not any(operands) or data.name in _PARTED:
             return
-        for result in data.results:
+        for at, result in enumerate(data.results):
             parts = []
             for position, (sources, operand) in enumerate(zip(operands, data.operands, strict=True)):
+                if len(data.results) > 1 and position != at:
+                    continue  # Results folded together need not depend on each other's operands.
                 parts.append(_mapped(sources, data_map(data, position, operand.shape, result.shape)))
             self.values[result.index] = _merged(*parts)
 

@@ -177,10 +177,13 @@ class Evaluation:
         for statement in body:
             self.statement(statement)
 
-    def statement(self, statement: Statement) -> None:
+    def _count(self, statement: Statement) -> None:
         self.work += 1
         if self.work > STATEMENT_BUDGET:
             raise Refused("loop-budget", "a loop that cannot be folded runs too often to be stepped", statement.site)
+
+    def statement(self, statement: Statement) -> None:
+        self._count(statement)
         match statement:
             case Op():
                 self._reduction(statement)
@@ -477,10 +480,19 @@ class Evaluation:
         self.block(loop.body)
         self.frame, self.path, self.nest = outer_frame, outer_path, self.nest[:-1]
         self.fold_path = outer_fold_path
-        self.epoch = epochs.advanced(outer_epoch, plan.rate, trips, self.frame, why)
+        self.epoch = epochs.advanced(outer_epoch, plan.rate, self._turns(loop, trips, plan.rate), self.frame, why)
         for position, growth in plan.growth.items():
             if loop.results[position].index in self.slice.values:
                 self.bind(loop.results[position], self._grown(loop, position, growth, trips))
+
+    def _turns(self, loop: For, trips: Number, rate: epochs.Rate) -> Number:
+        """How many iterations each row runs, for the barriers they pass: none where the loop is not reached."""
+        path = self._path_over(0)
+        if rate == epochs.Rate(0, 0) or (path.exact and is_full(path.may)):
+            return trips
+        if not path.exact:
+            return Unknown("a loop with barriers runs under a condition that is not known", loop.site)
+        return mul(trips, number_of(path, 1, self.frame, ()), 64, self.frame, ())
 
     def _grown(self, loop: For, position: int, growth: Number | None, times: Number) -> Val:
         """The carried value after `times` iterations: init + times * growth, at its width."""
@@ -563,6 +575,7 @@ class Evaluation:
         last: dict[int, Val] = {}
         step = 0
         while True:
+            self._count(loop)
             self.path = running
             for i in used:
                 self.bind(loop.before_args[i], current[i])

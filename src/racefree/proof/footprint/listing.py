@@ -58,7 +58,7 @@ def _compare(asked: Question, left: Points, right: Points) -> Listing:
     first = np.searchsorted(ordered, a_key, "left")
     count = np.searchsorted(ordered, a_key, "right") - first
     bare: Clash | None = None
-    busy = np.flatnonzero(count)
+    busy = np.flatnonzero(count > (1 if f is g else 0))  # An element always meets itself.
     sums = np.cumsum(count[busy])
     at = 0
     while at < len(busy):
@@ -90,14 +90,10 @@ def _keyed(left: Points, right: Points) -> tuple[I64, I64, I64, I64]:
     if (int(max(left.rows.max(), right.rows.max())) + 1) * span >= 1 << 62:
         raise Refused("overlap-budget", "the elements of one program lie too far apart to compare them")
     size = left.elem_bytes
-    same = size == right.elem_bytes
-    if same and not ((left.address - low) % size).any() and not ((right.address - low) % size).any():
-        unit = 1
-    else:
-        unit = size
+    whole = size == right.elem_bytes and not any(((side.address - low) % size).any() for side in (left, right))
     out: list[I64] = []
     for side in (left, right):
-        width = 1 if unit == 1 else side.elem_bytes
+        width = 1 if whole else side.elem_bytes
         ids = np.repeat(np.arange(len(side.address)), width)
         offset = np.tile(np.arange(width), len(side.address))
         out += [ids, (side.rows[ids] * span) + side.address[ids] - low + offset]

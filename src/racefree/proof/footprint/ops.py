@@ -304,7 +304,7 @@ def _folded(op: Op, args: list[Val], frame: Frame, *, scan: bool) -> Val:
     if combine is None or len(args) != 1 or not isinstance(axis, int):
         return Unknown(f"it comes from a {op.name} whose combination is not computed", op.site)
     source = op.operands[0]
-    number = _as_number(args[0], source, frame)
+    number = _as_number(args[0], source, frame, -1)
     if isinstance(number, Unknown):
         return number
     reverse = bool(op.attributes.get("reverse"))

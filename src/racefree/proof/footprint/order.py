@@ -10,7 +10,7 @@ from racefree.graph.launch import LaunchFacts
 from racefree.proof.footprint.depend import EVERY, Dependences
 from racefree.proof.footprint.evaluate import Footprint
 from racefree.proof.footprint.possible import Flows
-from racefree.proof.footprint.values import I64, Affine, Number
+from racefree.proof.footprint.values import I64, Affine, Dense, Number
 
 Keys = tuple[tuple[int, int], ...]
 """Pairs of axes (of the first footprint, of the second): equal indices along all of them mean ordered."""
@@ -120,6 +120,8 @@ class Epochs:
 
 def affine_epochs(count: Number) -> Epochs | None:
     """An epoch that is affine with constant rates; None where it has to be looked up cell by cell."""
+    if isinstance(count, Dense) and count.known is None and count.data.size == count.data.shape[0]:
+        return Epochs(count.data.reshape(-1), (0,) * (count.data.ndim - 1))
     if not isinstance(count, Affine) or not all(isinstance(c, int) for c in count.coefs):
         return None
     return Epochs(count.base, tuple(c for c in count.coefs if isinstance(c, int)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from racefree.errors import Refusal, Refused
-from racefree.geometry import PatternArray, merge_runs
+from racefree.geometry import PatternArray
 from racefree.graph.launch import LaunchFacts
 from racefree.graph.program import Access, Program, accesses
 from racefree.proof.footprint import between, depend, listing, within
@@ -17,8 +17,8 @@ from racefree.proof.footprint.depend import Dependences
 from racefree.proof.footprint.evaluate import Footprint
 from racefree.proof.footprint.order import Rules, perhaps, rules
 from racefree.proof.footprint.possible import Flows, possible_dependences
-from racefree.proof.footprint.shadow import Lattice, Points, Shadow, shadow
-from racefree.proof.footprint.survey import CELL_LIMIT, Chunk, Facts, Launch, prepare, survey
+from racefree.proof.footprint.shadow import Lattice, Merged, Points, Shadow, merged
+from racefree.proof.footprint.survey import Chunk, Facts, Launch, prepare, survey
 from racefree.proof.footprint.values import I64, Region, Unknown
 from racefree.proof.footprint.within import Question
 from racefree.proof.footprint.witness import between_race, within_race
@@ -26,6 +26,10 @@ from racefree.proof.outcome import Witness
 from racefree.verdict import ASSUMES_TERMINATION, ONE_THREAD_PER_LANE, READS_CONTENTS, REDUCTIONS_SYNCHRONISE
 
 PAIR_BUDGET = 50_000
+MOST_PARTS = 1 << 25
+
+Part = tuple[I64, Lattice | Merged]
+"""Patterns of one access, and the program that owns each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +53,9 @@ class _State:
     races: list[Witness] = field(default_factory=list)
     doubts: list[Refusal] = field(default_factory=list)
     seen: set[tuple[int, int]] = field(default_factory=set)
-    may: dict[int, list[tuple[I64, Shadow]]] = field(default_factory=lambda: defaultdict(list))
-    must: dict[int, list[tuple[I64, Shadow]]] = field(default_factory=lambda: defaultdict(list))
+    may: dict[int, list[Part]] = field(default_factory=lambda: defaultdict(list))
+    must: dict[int, list[Part]] = field(default_factory=lambda: defaultdict(list))
+    kept: int = 0
     widened: set[int] = field(default_factory=set)
     why: dict[int, Unknown | None] = field(default_factory=dict)
 
@@ -80,47 +85,67 @@ def may_meet(a: Access, b: Access) -> bool:
 
 
 def _collect(state: _State, chunk: Chunk) -> None:
-    rows = len(chunk.programs)
-    for footprint in chunk.footprints:
+    for footprint, may, must in zip(chunk.footprints, chunk.may, chunk.must, strict=True):
         index = footprint.access.index
-        found = shadow(footprint, footprint.where.may, rows, 0, CELL_LIMIT)
-        if found is None:
+        if may is None:
             continue
-        state.may[index].append((chunk.programs, found))
         if not footprint.where.exact:
             state.widened.add(index)
             state.why.setdefault(index, footprint.where.why)
-            found = shadow(footprint, footprint.where.must, rows, 0, CELL_LIMIT)
-        if found is not None:
-            state.must[index].append((chunk.programs, found))
+        kept = _kept(state, may, chunk.programs)
+        state.may[index].append(kept)
+        if must is may:
+            state.must[index].append(kept)
+        elif must is not None:
+            state.must[index].append(_kept(state, must, chunk.programs))
 
 
-def _reach(access: Access, parts: list[tuple[I64, Shadow]], cluster: int, state: _State) -> Reach | None:
+def _kept(state: _State, part: Shadow, programs: I64) -> Part:
+    if isinstance(part, Lattice):
+        state.kept += len(part.rows)
+        kept: Part = (programs[part.rows], part)
+    else:
+        ranges = merged(part, programs)
+        state.kept += len(ranges.starts)
+        kept = (ranges.programs, ranges)
+    if state.kept > MOST_PARTS:
+        raise Refused("memory-budget", "the launch touches too many separate byte ranges", state.launch.program.site)
+    return kept
+
+
+def _reach(access: Access, parts: list[Part], cluster: int, state: _State) -> Reach | None:
     """All the parts of an access that lie in one cluster, as patterns with their programs, relative to the cluster."""
     patterns: list[PatternArray] = []
     owners: list[I64] = []
+    phases: set[int | None] = set()
     start = state.launch.space.clusters[cluster].start + state.launch.space.clusters[cluster].shift
     for programs, part in parts:
-        if isinstance(part, Points):
-            keep = state.launch.space.home(part.address) == cluster
-            runs = merge_runs(
-                part.address[keep] - start, part.address[keep] - start + part.elem_bytes, programs[part.rows[keep]]
-            )
-            empty = np.zeros((len(runs.starts), 0), dtype=np.int64)
-            patterns.append(PatternArray(runs.starts, runs.ends - runs.starts, empty, empty))
-            owners.append(runs.owner)
-        else:
-            array = part.patterns()
-            keep = state.launch.space.home(array.base) == cluster
-            if not keep.any():
-                continue
-            if not keep.all():
-                array = array.take(keep)
-            patterns.append(PatternArray(array.base - start, array.elem, array.steps, array.counts))
-            owners.append(programs[part.rows[keep]])
-    if not patterns or not sum(len(p) for p in patterns):
+        array = _patterns(part)
+        keep = np.flatnonzero(state.launch.space.home(array.base) == cluster)
+        if not len(keep):
+            continue
+        if len(keep) < len(array):
+            array = array.take(keep)
+        patterns.append(PatternArray(array.base - start, array.elem, array.steps, array.counts))
+        owners.append(programs[keep])
+        phases |= part.phases if isinstance(part, Merged) else _phases(array, access.element_bytes)
+    if not patterns:
         return None
-    return Reach(access, _joined(patterns), np.concatenate(owners))
+    return Reach(access, _joined(patterns), np.concatenate(owners), frozenset(phases))
+
+
+def _patterns(part: Lattice | Merged) -> PatternArray:
+    if isinstance(part, Lattice):
+        return part.patterns()
+    empty = np.zeros((len(part.starts), 0), dtype=np.int64)
+    return PatternArray(part.starts, part.ends - part.starts, empty, empty)
+
+
+def _phases(array: PatternArray, size: int) -> set[int | None]:
+    """The residues of the elements' addresses by their size; None stands for many."""
+    if (array.steps % size).any():
+        return {None}
+    return set(np.unique(array.base % size).tolist())
 
 
 def _joined(parts: list[PatternArray]) -> PatternArray:
@@ -144,8 +169,7 @@ def _homes(state: _State, index: int) -> frozenset[int]:
     """The clusters an access goes to; off every cluster means an address this rung cannot place."""
     out: set[int] = set()
     for _, part in state.may[index]:
-        address = part.address if isinstance(part, Points) else part.patterns().base
-        out |= {int(h) for h in np.unique(state.launch.space.home(address))}
+        out |= {int(h) for h in np.unique(state.launch.space.home(_patterns(part).base))}
     return frozenset(out)
 
 
@@ -184,9 +208,16 @@ def _between(state: _State) -> None:
                 if {i, j} & state.widened:
                     _doubt_or_race(state, reach(i, cluster, must=True), reach(j, cluster, must=True), cluster, i, j)
                 else:
-                    state.races.append(
-                        between_race(state.launch, by_index[i], by_index[j], _moved(state, found, cluster))
-                    )
+                    _add_race(state, a.access, b.access, found, cluster)
+
+
+def _add_race(state: _State, a: Access, b: Access, found: Meeting, cluster: int) -> None:
+    race = between_race(state.launch, a, b, _moved(state, found, cluster))
+    if _atomic_together(a, b) and race.first.address_bytes == race.second.address_bytes:
+        reason = "atomics of two programs meet here on one element, and others of them may meet on a part of one"
+        state.doubts.append(Refusal("potential-race", reason, b.site))
+    else:
+        state.races.append(race)
 
 
 def _moved(state: _State, found: Meeting, cluster: int) -> Meeting:
@@ -200,7 +231,7 @@ def _doubt_or_race(state: _State, a: Reach | None, b: Reach | None, cluster: int
     if found is not None:
         assert a is not None
         assert b is not None
-        state.races.append(between_race(state.launch, a.access, b.access, _moved(state, found, cluster)))
+        _add_race(state, a.access, b.access, found, cluster)
         return
     access = next(x for x in accesses(state.launch.program) if x.index == (i if i in state.widened else j))
     why = state.why.get(access.index)
@@ -210,23 +241,19 @@ def _doubt_or_race(state: _State, a: Reach | None, b: Reach | None, cluster: int
 
 def _exempt(a: Reach, b: Reach) -> bool:
     """Two atomics whose scopes span programs, and that can only meet on exactly the same bytes, do not race."""
-    if not (a.access.kind.atomic and b.access.kind.atomic):
-        return False
-    scopes = [r.access.scope is None or r.access.scope.spans_programs for r in (a, b)]
-    return all(scopes) and same_cells(a, b)
+    return _atomic_together(a.access, b.access) and same_cells(a, b)
+
+
+def _atomic_together(a: Access, b: Access) -> bool:
+    """Whether the two are atomic for each other, between programs, on an element that both touch whole."""
+    scopes = [x.scope is None or x.scope.spans_programs for x in (a, b)]
+    return a.kind.atomic and b.kind.atomic and all(scopes) and a.element_bytes == b.element_bytes
 
 
 def same_cells(a: Reach, b: Reach) -> bool:
     """True when both have one element size and every element starts at a multiple of it (from one common offset)."""
-    size = a.access.element_bytes
-    if size != b.access.element_bytes:
-        return False
-    phases = set()
-    for side in (a, b):
-        if (side.patterns.steps % size).any() or (side.patterns.elem % size).any():
-            return False
-        phases |= {int(p) for p in np.unique(side.patterns.base % size)}
-    return len(phases) == 1
+    phases = a.phases | b.phases
+    return a.access.element_bytes == b.access.element_bytes and len(phases) == 1 and None not in phases
 
 
 # ---- within one program ----------------------------------------------------------------------------------------------
@@ -234,16 +261,12 @@ def same_cells(a: Reach, b: Reach) -> bool:
 
 def _within(state: _State, chunk: Chunk) -> None:
     rows = len(chunk.programs)
-    shadows = {}
-    for position, footprint in enumerate(chunk.footprints):
-        found = shadow(footprint, footprint.where.may, rows, 0, CELL_LIMIT)
-        if found is not None:
-            shadows[position] = found
+    shadows = {position: found for position, found in enumerate(chunk.may) if found is not None}
     for i, j in _pairs_that_may_meet(chunk, shadows, rows):
         f, g = chunk.footprints[i], chunk.footprints[j]
         if (f.access.index, g.access.index) in state.seen:
             continue
-        _within_pair(state, chunk, f, g, shadows[i], shadows[j])
+        _within_pair(state, chunk, i, j)
 
 
 def _pairs_that_may_meet(chunk: Chunk, shadows: dict[int, Shadow], rows: int) -> list[tuple[int, int]]:
@@ -290,10 +313,20 @@ def _aligned(a: Shadow, b: Shadow) -> bool:
     return True
 
 
-def _within_pair(state: _State, chunk: Chunk, f: Footprint, g: Footprint, a: Shadow, b: Shadow) -> None:
+def _within_pair(state: _State, chunk: Chunk, i: int, j: int) -> None:
     """Judge two footprints: nothing to report, ordered under an assumption, a race, or a doubt."""
+    f, g, a, b = chunk.footprints[i], chunk.footprints[j], chunk.may[i], chunk.may[j]
+    assert a is not None
+    assert b is not None
     question = _question(state, f, g, syncs=False)
     bare, rest = _search(chunk, question, a, b, f.where.may, g.where.may)
+    if f is g and f.repeats and rest is None:
+        # Each lane meets itself in another iteration, and only its thread orders the two.
+        if state.strict:
+            state.seen.add((f.access.index, g.access.index))
+            state.doubts.append(_order_unknown(g.access))
+        else:
+            state.assumed.add(ONE_THREAD_PER_LANE)
     if bare is None:
         return
     if rest is None:
@@ -304,13 +337,17 @@ def _within_pair(state: _State, chunk: Chunk, f: Footprint, g: Footprint, a: Sha
         if rest is None:
             state.assumed |= {ONE_THREAD_PER_LANE, REDUCTIONS_SYNCHRONISE}
             return
-    found = _certain(state, chunk, question, rest)
+    found = _certain(state, chunk, question, (chunk.must[i], chunk.must[j]), rest)
     state.seen.add((f.access.index, g.access.index))
     if found is None:
-        why = "the order of two accesses of one program is not known"
-        state.doubts.append(Refusal("potential-race", f"{why}, and they may touch one byte", g.access.site))
+        state.doubts.append(_order_unknown(g.access))
     else:
         state.races.append(within_race(state.launch, f, g, int(chunk.programs[found.row]), found))
+
+
+def _order_unknown(access: Access) -> Refusal:
+    reason = "the order of two accesses of one program is not known, and they may touch one byte"
+    return Refusal("potential-race", reason, access.site)
 
 
 def _question(state: _State, f: Footprint, g: Footprint, *, syncs: bool) -> Question:
@@ -322,7 +359,13 @@ def _question(state: _State, f: Footprint, g: Footprint, *, syncs: bool) -> Ques
     return Question(f, g, f.epoch.barriers, g.epoch.barriers, given)
 
 
-def _certain(state: _State, chunk: Chunk, question: Question, found: within.Clash) -> within.Clash | None:
+def _certain(
+    state: _State,
+    chunk: Chunk,
+    question: Question,
+    must: tuple[Shadow | None, Shadow | None],
+    found: within.Clash,
+) -> within.Clash | None:
     """A clash that happens in every case, when the one found rests on a mask or path that is not known."""
     f, g = question.f, question.g
     if f.repeats or g.repeats or isinstance(question.count_f, Unknown) or isinstance(question.count_g, Unknown):
@@ -330,7 +373,7 @@ def _certain(state: _State, chunk: Chunk, question: Question, found: within.Clas
     rows = len(chunk.programs)
     sure: within.Clash | None = found
     if not (f.where.exact and g.where.exact):
-        a, b = (shadow(x, x.where.must, rows, 0, CELL_LIMIT) for x in (f, g))
+        a, b = must
         sure = None if a is None or b is None else _search(chunk, question, a, b, f.where.must, g.where.must)[1]
     doubts = perhaps(f, g, state.possible, question.rules)
     if sure is None or not doubts:
@@ -348,6 +391,7 @@ def _search(
     chunk: Chunk, question: Question, a: Shadow, b: Shadow, f_region: Region, g_region: Region
 ) -> tuple[within.Clash | None, within.Clash | None]:
     """An unordered pair by barriers and dependence alone, and one that remains when a lane is one thread."""
+    shown: within.Clash | None = None
     if isinstance(a, Lattice) and isinstance(b, Lattice):
         bare = within.clash(question, a, b, owned=False)
         if bare is None:
@@ -356,10 +400,10 @@ def _search(
             rest = within.clash(question, a, b, owned=True) if question.rules.owned else bare
             if not isinstance(rest, within.Undecided):
                 return bare, rest
-            chosen = rest.rows
+            chosen, shown = rest.rows, bare
         else:
             chosen = bare.rows
     else:
         chosen = np.intersect1d(a.rows, b.rows)
     found = listing.listed(question, f_region, g_region, chosen, len(chunk.programs))
-    return found.bare, found.owned
+    return found.bare or shown, found.owned

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from racefree.geometry import PatternArray
+from racefree.geometry import PatternArray, merge_runs
 from racefree.proof.footprint.evaluate import Footprint
 from racefree.proof.footprint.values import (
     I64,
@@ -62,6 +62,22 @@ class Points:
 
 
 Shadow = Lattice | Points
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Merged:
+    """Single elements as the ranges of bytes that each program touches; `phases` are the elements' residues by their size."""
+
+    programs: I64
+    starts: I64
+    ends: I64
+    phases: frozenset[int]
+
+
+def merged(part: Points, programs: I64) -> Merged:
+    runs = merge_runs(part.address, part.address + part.elem_bytes, programs[part.rows])
+    phases = frozenset(np.unique(part.address % part.elem_bytes).tolist())
+    return Merged(runs.owner, runs.starts, runs.ends, phases)
 
 
 def extents_of(footprint: Footprint) -> tuple[int, ...]:

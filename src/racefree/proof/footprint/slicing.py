@@ -75,14 +75,14 @@ def pointer_roots(program: Program) -> dict[int, frozenset[int]]:
         if isinstance(parameter.value.element, Ptr):
             roots[parameter.value.index] = frozenset((position,))
     edges = [(r, s) for statement in walk(program.body) for r, s in flows(statement) if isinstance(r.element, Ptr)]
-    loose = {id(r) for st in walk(program.body) if isinstance(st, Op | Data) for r in st.results if _makes_pointer(st)}
+    loose = {r.index for r in _loose_pointers(program)}
     changed = True
     while changed:
         changed = False
         for result, sources in edges:
             found = roots.get(result.index, frozenset())
             grown = found.union(*(roots.get(s.index, frozenset()) for s in sources if isinstance(s.element, Ptr)))
-            if id(result) in loose:
+            if result.index in loose:
                 grown |= {ANYWHERE}
             if grown != found:
                 roots[result.index] = grown
@@ -90,9 +90,42 @@ def pointer_roots(program: Program) -> dict[int, frozenset[int]]:
     return roots
 
 
-def _makes_pointer(statement: Op | Data) -> bool:
-    """True when a pointer appears from something that is no pointer (an integer, an unknown operation, a loaded value)."""
-    return isinstance(statement, Data) or not any(isinstance(o.element, Ptr) for o in statement.operands)
+def _loose_pointers(program: Program) -> list[Value]:
+    """Pointers that appear from something that is no pointer: an integer, an unknown operation, a loaded value.
+
+    So does one that is moved by an amount computed from an address: it may leave its tensor for another.
+    """
+    from_addresses = _computed_from_addresses(program)
+    out: list[Value] = []
+    for statement in walk(program.body):
+        match statement:
+            case Access() if statement.result is not None and isinstance(statement.result.element, Ptr):
+                out.append(statement.result)
+            case Data():
+                out.extend(statement.results)
+            case Op() if not any(isinstance(o.element, Ptr) for o in statement.operands):
+                out.extend(statement.results)
+            case Op() if any(o.index in from_addresses for o in statement.operands):
+                out.extend(statement.results)
+            case _:
+                pass
+    return out
+
+
+def _computed_from_addresses(program: Program) -> frozenset[int]:
+    """The integers that depend on the address of a pointer."""
+    found = {r.index for s in walk(program.body) if isinstance(s, Op) and s.name == "tt.ptr_to_int" for r in s.results}
+    if not found:
+        return frozenset()
+    edges = [(r, o) for s in walk(program.body) for r, o in flows(s) if not isinstance(r.element, Ptr)]
+    changed = True
+    while changed:
+        changed = False
+        for result, sources in edges:
+            if result.index not in found and any(o.index in found for o in sources):
+                found.add(result.index)
+                changed = True
+    return frozenset(found)
 
 
 def needed_values(program: Program, relevant: frozenset[int]) -> frozenset[int]:

@@ -12,8 +12,9 @@ from racefree.graph.launch import LaunchFacts
 from racefree.graph.program import Op, Program, accesses, walk
 from racefree.proof.footprint.evaluate import Evaluation, Footprint
 from racefree.proof.footprint.memory import AddressSpace
+from racefree.proof.footprint.shadow import Lattice, Shadow, points, shadow
 from racefree.proof.footprint.slicing import ANYWHERE, Slice, needed_values, pointer_roots
-from racefree.proof.footprint.values import I64, TooBig
+from racefree.proof.footprint.values import I64, Region, TooBig
 
 CELL_LIMIT = 1 << 23
 """Cells of one dense array: 64 MB of int64."""
@@ -58,6 +59,9 @@ class Chunk:
 
     programs: I64
     footprints: list[Footprint]
+    may: tuple[Shadow | None, ...]
+    must: tuple[Shadow | None, ...]
+    """What each footprint may touch, and what it surely does (the same object where that is certain)."""
 
 
 def prepare(program: Program, facts: LaunchFacts) -> Launch:
@@ -103,6 +107,11 @@ def survey(launch: Launch, used: Facts) -> Iterator[Chunk]:
         state = evaluation(launch, programs, stepped)
         try:
             footprints = state.run()
+            may = tuple(placed(launch, f, f.where.may, len(programs)) for f in footprints)
+            must = tuple(
+                m if f.where.exact else placed(launch, f, f.where.must, len(programs))
+                for f, m in zip(footprints, may, strict=True)
+            )
         except TooBig as big:
             if len(programs) > 1:
                 size = max(1, min(len(programs) // 2, CELL_LIMIT // big.cells_per_row))
@@ -117,8 +126,19 @@ def survey(launch: Launch, used: Facts) -> Iterator[Chunk]:
         used.reads_contents |= state.reads_contents
         used.assumes_termination |= state.assumes_termination
         used.notes |= state.notes
-        yield Chunk(programs, footprints)
+        yield Chunk(programs, footprints, may, must)
         start += len(programs)
+
+
+def placed(launch: Launch, footprint: Footprint, region: Region, rows: int) -> Shadow | None:
+    """The bytes of a footprint; a lattice stays one only where each row keeps to one cluster."""
+    found = shadow(footprint, region, rows, 0, CELL_LIMIT)
+    if not isinstance(found, Lattice):
+        return found
+    starts, ends = found.patterns().spans()
+    if (launch.space.home(starts) == launch.space.home(ends - 1)).all():
+        return found
+    return points(footprint, region, rows, 0, CELL_LIMIT)
 
 
 def evaluation(launch: Launch, programs: I64, stepped: frozenset[int] = frozenset()) -> Evaluation:

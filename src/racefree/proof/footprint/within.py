@@ -14,7 +14,7 @@ from racefree.geometry import OVERLAP, UNKNOWN_PAIR, PatternArray, Witness, over
 from racefree.proof.footprint.evaluate import Footprint
 from racefree.proof.footprint.order import Keys, Rules, affine_epochs, common_loops
 from racefree.proof.footprint.shadow import Lattice
-from racefree.proof.footprint.values import I64, Number
+from racefree.proof.footprint.values import I64, Number, Unknown
 
 MOST_KINDS = 1 << 16
 
@@ -127,7 +127,9 @@ def _pairs(asked: Question, a: Lattice, b: Lattice) -> list[Pair]:
     a, b = _take(a, at_a), _take(b, at_b)
     ef, eg = affine_epochs(asked.count_f), affine_epochs(asked.count_g)
     if ef is None or eg is None:
-        return [_kinds(a, b, same, {}, exact=False)]
+        # Rows alike in their addresses may still pass different barriers, unless nothing is known about those at all.
+        unknown = isinstance(asked.count_f, Unknown) or isinstance(asked.count_g, Unknown)
+        return [_kinds(a, b, same, {}, exact=False) if unknown else Pair(a, b, same, {}, exact=False)]
     gap = _at_rows(eg.start, b.rows) - _at_rows(ef.start, a.rows)
     moving_f = [i for i, r in enumerate(ef.rates) if r]
     moving_g = [i for i, r in enumerate(eg.rates) if r]
@@ -141,7 +143,7 @@ def _pairs(asked: Question, a: Lattice, b: Lattice) -> list[Pair]:
             return _by_offset(a, b, same, gap, rate, (moving_f[0], moving_g[0]))
     if len(moving_f) + len(moving_g) == 1:
         return _pinned(a, b, same, gap, ef.rates, eg.rates)
-    return [_kinds(a, b, same, {}, exact=False)]
+    return [_kinds(a, b, same, {}, gap, exact=False)]
 
 
 def _at_rows(values: I64, rows: I64) -> I64:
@@ -193,9 +195,19 @@ def _take(lattice: Lattice, keep: I64) -> Lattice:
     )
 
 
-def _kinds(a: Lattice, b: Lattice, same: bool, offset: dict[tuple[int, int], int], *, exact: bool) -> Pair:
-    """One row for each different relation between the two lattices."""
+def _kinds(
+    a: Lattice,
+    b: Lattice,
+    same: bool,
+    offset: dict[tuple[int, int], int],
+    gap: I64 | None = None,
+    *,
+    exact: bool,
+) -> Pair:
+    """One row for each different relation between the two lattices (and distance between their epochs, where given)."""
     columns = [b.base - a.base, *a.coefs.T, *b.coefs.T, *a.low.T, *b.low.T, *a.high.T, *b.high.T]
+    if gap is not None:
+        columns.append(gap)
     varying = [c for c in columns if len(c) and (c != c[0]).any()]
     if not varying:
         keep = np.zeros(1, dtype=np.int64)

@@ -2,8 +2,9 @@
 
     python benchmarks/engines.py [--largest 1000000] [--engines 6,8,16] [--slow-largest 100000]
 
-Every measurement runs in a process of its own, so that the peak is its own; numba kernels are warmed up before the clock
-starts. Ratios and exponents are of processor time, which other work on the machine disturbs less. The specified scan and the naive check run where they can be expected to finish, and say so where not.
+Every measurement runs in a process of its own, so that the peak is its own; kernels are compiled before the clock starts.
+Ratios and exponents are of processor time, which other work on the machine disturbs less. The specified scan and the naive
+check run where they can be expected to finish, and say so where not.
 """
 
 from __future__ import annotations

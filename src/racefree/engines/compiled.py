@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
@@ -12,6 +14,27 @@ COMPILED_FROM = 4_000
 
 COMPILED_FROM_LOADED = 300
 """The same when something has loaded Numba already."""
+
+
+PARALLEL_FROM = 100_000
+"""Units of work from which independent calls of a kernel are spread over threads; compiled kernels release the GIL."""
+
+
+def in_parallel(calls: Sequence[Callable[[], object]], work: int) -> None:
+    """Runs independent calls, on as many threads as there are processors when the work is big."""
+    threads = min(len(calls), _processors())
+    if work < PARALLEL_FROM or threads < 2:
+        for call in calls:
+            call()
+        return
+    calls[0]()  # Compiles where that is still to be done, once.
+    with ThreadPoolExecutor(max_workers=threads) as pool:
+        for done in [pool.submit(call) for call in calls[1:]]:
+            done.result()
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @cache

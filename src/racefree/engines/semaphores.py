@@ -9,12 +9,13 @@ nothing after it can happen earlier, which is checked on the resulting order.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from racefree.engines import counters as counting
-from racefree.engines.compiled import kernel
+from racefree.engines.compiled import in_parallel, kernel
 from racefree.engines.counters import Counters
 from racefree.engines.dependencies import gathered
 from racefree.engines.kernels import simulate
@@ -22,6 +23,9 @@ from racefree.engines.order import Order, QueueOrder, asynchronous_rows
 from racefree.engines.program import I32, I64, WaitMode
 from racefree.engines.timeline import NEVER, Ragged, Timelines
 from racefree.errors import Refused
+
+SHARES = 8
+"""Parts into which the classes of asynchronous steps are cut, to be worked on side by side."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,12 +122,15 @@ def _clocks(timelines: Timelines, counters: Counters) -> tuple[I32, I64]:
     columns = np.zeros((engines, len(timelines)), dtype=np.int32)
     peak = np.zeros(len(counters.wait_value), dtype=np.int64)
     run = kernel(simulate.lazy, len(timelines) * engines)
-    for engine in range(engines):
-        run(
-            engine, lines.starts, lines.values, counters.waits, counters.wait_counter, counters.wait_value,
+    calls = [
+        partial(
+            run, engine, lines.starts, lines.values, counters.waits, counters.wait_counter, counters.wait_value,
             counters.updates, counters.counter, counters.amount, counters.late, timelines.group, timelines.group_size,
             timelines.asynchronous, counters.initial, columns[engine], peak,
-        )  # fmt: skip
+        )
+        for engine in range(engines)
+    ]  # fmt: skip
+    in_parallel(calls, len(timelines) * engines)
     return np.ascontiguousarray(columns.T), peak
 
 
@@ -165,11 +172,19 @@ def _done(
             continue
         found = np.full((len(members), engines), NEVER, dtype=np.int32)
         lines = timelines.streams
-        kernel(simulate.withheld, len(timelines))(
-            lines.starts, lines.values, counters.waits, counters.wait_counter, counters.wait_value, counters.updates,
+        run = kernel(simulate.withheld, len(timelines))
+        count = len(classes) - 1
+        parts = [(count * part // SHARES, count * (part + 1) // SHARES) for part in range(SHARES)]
+        calls = [
+            partial(
+                run, lines.starts, lines.values, counters.waits, counters.wait_counter, counters.wait_value, counters.updates,
             counters.counter, counters.amount, counters.late, timelines.group, timelines.group_size, timelines.engine,
-            counters.initial, sequence, classes, members, class_of, rank, chained, hold_reads, found,
-        )  # fmt: skip
+            counters.initial, sequence, low, high, classes, members, class_of, rank, chained, hold_reads, found,
+            )
+            for low, high in parts
+            if low < high
+        ]  # fmt: skip
+        in_parallel(calls, len(timelines) * count)
         table[row[members]] = found
     return table
 

@@ -206,6 +206,8 @@ def withheld(
     engine: I32,
     initial: I64,
     order: I32,
+    first_class: int,
+    last_class: int,
     class_start: I64,
     members: I32,
     class_of: I32,
@@ -218,7 +220,8 @@ def withheld(
 
     `members[class_start[c]:class_start[c + 1]]` are the steps of class c in the order of `order`, an execution; all of a
     class are issued by one engine and make the same updates, so that the step held back can be exchanged for the next one
-    (with `in_order`, later steps of the class complete only after it instead). Fills `done[i, e]` for member number i.
+    (with `in_order`, later steps of the class complete only after it instead). Fills `done[i, e]` for member number i of
+    classes `first_class <= c < last_class`.
     """
     engines = len(lines) - 1
     never = np.int32(2147483647)
@@ -234,7 +237,7 @@ def withheld(
     log_semaphore = np.empty(len(semaphore) + 1, dtype=np.int32)
     log_amount = np.empty(len(semaphore) + 1, dtype=np.int64)
     replayed = 0
-    for c in range(len(class_start) - 1):
+    for c in range(first_class, last_class):
         first, last = class_start[c], class_start[c + 1]
         while replayed < len(order) and order[replayed] != members[first]:
             step = order[replayed]

@@ -128,6 +128,8 @@ def test_an_address_known_at_run_time_may_be_anywhere_in_its_location() -> None:
     ("where", "kind"),
     [
         (place(allocated=False), "unplaced-location"),
+        (place(dims=()), "location-shape"),
+        (place(dims=(4, 4, 16)), "location-shape"),
         (place(MemoryType.Unallocated), "unplaced-location"),
         (place(MemoryType.DRAM, pointer_to="other"), "pointer-tensor"),
         (place(MemoryType.DRAM, allocation="Pointer"), "pointer-tensor"),

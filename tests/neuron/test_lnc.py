@@ -156,6 +156,13 @@ def test_an_address_known_at_run_time_is_no_race_and_no_proof() -> None:
     assert (found.status, {refusal.kind for refusal in found.refusals}) == (Status.UNSUPPORTED, {"possible-core-race"})
 
 
+def test_a_gather_from_shared_memory_may_read_any_of_it() -> None:
+    gather = instruction("G", "Pool", opcode="Gather", reads=[ap("s", [[1, 1]])], indirection_ins=[ap("a")])
+    far = instruction("W", "DVE", writes=[ap("s", [[1, 1]], offset=63)])
+    assert {refusal.kind for refusal in verdict([gather], [far]).refusals} == {"possible-core-race"}
+    assert verdict([gather, barrier(0)], [barrier(0), far]).status is Status.OK
+
+
 def test_a_barrier_in_a_loop_is_refused() -> None:
     branch = instruction("J", "ALL", opcode="CompareAndBranch", on_true="Body", on_false="Exit")
     modules = [

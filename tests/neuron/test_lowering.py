@@ -421,14 +421,13 @@ def test_a_dependency_on_an_earlier_block_is_an_order_too() -> None:
     assert under(module({"A": [first], "B": [second | {"dependencies": ["W"]}]}), "dependencies").status is Status.OK
 
 
-def test_accumulating_into_the_same_bytes_is_a_race_unless_ordered() -> None:
+def test_accumulating_into_one_tensor_is_no_proof_unless_ordered() -> None:
     def accumulate(name: str, engine: str, **more: Any) -> Any:
         target = [ap("y", [[1, 4]])]
         return instruction(name, engine, opcode="IndirectSaveAccumulate", reads=[ap("a")], writes=target, **more)
 
-    assert racing(under(module([accumulate("A", "Pool"), accumulate("B", "Activation")]), "dependencies")) == {
-        ("A", "B")
-    }
+    unordered = under(module([accumulate("A", "Pool"), accumulate("B", "Activation")]), "dependencies")
+    assert [(r.first.name, r.second.name) for r in unordered.possible] == [("A", "B")]
     ordered = [accumulate("A", "Pool"), accumulate("B", "Activation", after=["A"])]
     assert under(module(ordered), "dependencies").status is Status.OK
 
@@ -449,3 +448,18 @@ def test_a_dependency_without_a_wait_and_a_wait_for_something_else() -> None:
     found = verdict(module(body))
     assert {one.order: one.status for one in found.orders} == {"dependencies": Status.OK, "semaphores": Status.RACES}
     assert "missing-wait" in {one.kind for one in found.disagreements}
+
+
+def test_index_operands_make_the_other_operands_reach_anywhere() -> None:
+    """A gather of `a` by indices in `p` may read any byte of `a`, whatever its pattern says."""
+    gather = instruction("G", "Pool", opcode="Gather", reads=[ap("a", [[16, 1], [1, 1]])], indirection_ins=[ap("p")])
+    write = instruction("W", "DVE", writes=[ap("a", [[16, 1], [1, 1]], offset=63)])
+    found = under(module([gather, write]), "dependencies")
+    assert (found.status, [(r.first.name, r.second.name) for r in found.possible]) == (Status.UNSUPPORTED, [("G", "W")])
+    assert under(module([gather, write | {"dependencies": ["G"]}]), "dependencies").status is Status.OK
+
+
+@pytest.mark.parametrize(("opcode", "kind"), [("InlineASMBytes", "opaque-instruction"), ("Teleport", "unknown-opcode")])
+def test_work_that_is_not_known_is_refused(opcode: str, kind: str) -> None:
+    found = under(module([instruction("W", "DVE", opcode=opcode, writes=[ap("a")])]), "dependencies")
+    assert (found.status, refusals(found)) == (Status.UNSUPPORTED, {kind})

@@ -23,26 +23,6 @@ DTYPE_BYTES: dict[str, int] = {
 ENGINES = ("Unassigned", "Pool", "Activation", "PE", "DMA", "DVE", "SP", "ALL")
 DATA_PATH_ENGINES = ("Pool", "Activation", "PE", "DVE", "SP")
 
-DMA_FAMILY = frozenset(
-    {
-        "DMA",
-        "Load",
-        "Save",
-        "DMACopy",
-        "ReadVarAddr",
-        "GenericIndirectLoad",
-        "IndirectLoad",
-        "GenericIndirectSave",
-        "IndirectSave",
-        "IndirectSaveAccumulate",
-        "DMATrigger",
-    }
-)
-"""Opcodes whose work runs on their queue after the issuing engine has moved on."""
-
-EXEMPT_OPCODES = frozenset({"GPSIMDSB2SB", "CompareAndBranch", "CoreBarrier"})
-"""Opcodes the compiler's own check never reports."""
-
 
 class MemoryType(IntFlag):
     """Where a location lives; the wire form is the name, older dumps write the number."""
@@ -291,6 +271,8 @@ class DmaBlock:
     indirections: tuple[Operand, ...] = ()
     sync: SyncInfo = NO_SYNC
     can_read_uninit: bool = False
+    opcodes: tuple[str, ...] = ()
+    """Those of its descriptors, each once."""
 
 
 @dataclass(frozen=True, slots=True)

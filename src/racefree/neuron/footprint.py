@@ -88,6 +88,11 @@ def _must_be_placed(place: Place) -> None:
         raise Refused("unplaced-location", f"location {location.name} is not allocated yet: its address means nothing")
     if kind == "Pointer" or location.pointer_to:
         raise Refused("pointer-tensor", f"location {location.name} is reached through a pointer")
+    if location.type.on_chip and (len(location.dims) != 2 or min(location.dims) < 1):
+        raise Refused(
+            "location-shape",
+            f"location {location.name} has dims {list(location.dims)}, not [partitions, bytes in each]",
+        )
 
 
 def whole(place: Place) -> Footprint:

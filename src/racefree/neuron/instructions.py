@@ -222,4 +222,5 @@ def read_dma_block(value: Any, intern: dict[Operand, Operand] | None = None) -> 
         + tuple(one for part in descriptors for one in part.indirections),
         sync=_sync(owner),
         can_read_uninit=flag(owner, "can_read_uninit") or any(part.can_read_uninit for part in descriptors),
+        opcodes=tuple(sorted({part.opcode for part in descriptors})),
     )

@@ -21,17 +21,17 @@ from racefree.errors import InputError, Refused
 from racefree.neuron.blocks import Straight, flow
 from racefree.neuron.document import (
     DATA_PATH_ENGINES,
-    DMA_FAMILY,
-    EXEMPT_OPCODES,
     Dependency,
     DmaBlock,
     EdgeKind,
     Function,
     Instruction,
     Module,
+    PhysicalAp,
     SyncInfo,
 )
 from racefree.neuron.naming import Instances
+from racefree.neuron.opcodes import DMA_FAMILY, EXEMPT_OPCODES, INDIRECT_OPCODES, KNOWN_OPCODES, OPAQUE_OPCODES
 from racefree.neuron.touching import Touching
 
 BARRIERS = frozenset({"AllEngineBarrier", "CoreBarrier"})
@@ -127,6 +127,7 @@ class _Lowering:
         for instruction in straight.instructions:
             if instruction.opcode in DROPPED:
                 continue
+            self.refuse_unknown_work(instruction)
             if instruction.symbolic:
                 self.builder.refuse(
                     "symbolic-instruction",
@@ -137,6 +138,14 @@ class _Lowering:
                 self.everywhere(number, instruction)
             else:
                 self.single(number, instruction)
+
+    def refuse_unknown_work(self, instruction: Instruction) -> None:
+        opcode = instruction.opcode
+        if opcode in OPAQUE_OPCODES:
+            reason = f"{instruction.name} ({opcode}) runs code whose accesses its operands need not show"
+            self.builder.refuse("opaque-instruction", reason, _site(instruction))
+        elif opcode not in KNOWN_OPCODES:
+            self.builder.refuse("unknown-opcode", f"{instruction.name} has opcode {opcode}", _site(instruction))
 
     def everywhere(self, block: int, instruction: Instruction) -> None:
         """One copy on each data-path engine; a barrier's copies meet."""
@@ -222,6 +231,9 @@ class _Lowering:
             raise InputError(
                 f"function {self.function.name}: {trigger.name} triggers {name!r}, which no queue of the module has"
             )
+        for opcode in described.opcodes:
+            if opcode not in KNOWN_OPCODES:
+                self.builder.refuse("unknown-opcode", f"descriptor block {name} has a {opcode}", _site(trigger))
         flags = InstructionFlag.ASYNC | _uninitialised(described.can_read_uninit or trigger.can_read_uninit)
         queue = self.builder.queue(trigger.queue) if trigger.queue else -1
         engine = self.builder.engine(trigger.engine)
@@ -236,10 +248,15 @@ class _Lowering:
     def operands(self, row: int, owner: Owner) -> None:
         if owner.ins or owner.outs or owner.indirections:
             self.owners.append((row, owner))
-        for group, writes in ((owner.ins, False), (owner.indirections, False), (owner.outs, True)):
+        indirect = is_indirect(owner)
+        for group, writes, anywhere in (
+            (owner.ins, False, indirect),
+            (owner.indirections, False, False),
+            (owner.outs, True, indirect),
+        ):
             for operand in group:
                 try:
-                    self.touching.add(row, operand, writes=writes)
+                    self.touching.add(row, operand, writes=writes, anywhere=anywhere)
                 except Refused as refused:
                     refusal = refused.refusal
                     source = _site(owner) if isinstance(owner, Instruction) else None
@@ -336,6 +353,14 @@ class _Lowering:
         self.builder.refuse(
             "unknown-sync", f"{name}: a wait or an update with {odd} has no documented meaning", order="semaphores"
         )
+
+
+def is_indirect(owner: Owner) -> bool:
+    """Whether index operands decide which bytes are touched, and no operand says how far they reach."""
+    named = isinstance(owner, Instruction) and owner.opcode in INDIRECT_OPCODES
+    if not (named or owner.indirections):
+        return False
+    return not any(isinstance(one, PhysicalAp) and one.dynamic for one in (*owner.ins, *owner.outs))
 
 
 def _uninitialised(marked: bool) -> InstructionFlag:

@@ -73,7 +73,7 @@ def _physical(owner: Fields) -> Operand:
         dtype=_dtype(owner),
         ap=pairs,
         offset=offset,
-        dynamic=json.dumps(dynamic, sort_keys=True) if dynamic else "",
+        dynamic="" if dynamic is None else json.dumps(dynamic, sort_keys=True),
         owner_function=text(owner, "memref_owner_func", ""),
     )
 
@@ -143,15 +143,11 @@ def _alias(value: Any) -> Alias:
 
 def _location(value: Any) -> MemoryLocation:
     owner = fields(value)
-    kind = _memory_type(owner)
-    dims = each(owner, "dims", whole)
-    if kind.on_chip and (len(dims) != 2 or min(dims) < 1):
-        raise Malformed("[partitions, bytes per partition]", list(dims), at=".dims")
     return MemoryLocation(
         name=text(owner, "name"),
-        type=kind,
+        type=_memory_type(owner),
         addr=integer(owner, "addr", 0),
-        dims=dims,
+        dims=each(owner, "dims", whole),
         bank=integer(owner, "bank", 0),
         base=integer(owner, "base", 0),
         allocated=flag(owner, "allocated", True),

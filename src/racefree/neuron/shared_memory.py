@@ -17,7 +17,7 @@ from racefree.neuron.document import (
     SymbolicAp,
 )
 from racefree.neuron.footprint import Footprint, Place, footprints, places, whole
-from racefree.neuron.lowering import Lowered, Owner
+from racefree.neuron.lowering import Lowered, Owner, is_indirect
 
 EXCHANGE = "GPSIMDSB2SB"
 SHARED_DRAM = "shared dram"
@@ -47,13 +47,14 @@ def shared_touches(
     here = places(function.allocations)
     exchanges = -1
     for row, owner in lowered.owners:
-        exchange = -1
+        exchange, indirect = -1, is_indirect(owner)
         if isinstance(owner, Instruction) and owner.opcode == EXCHANGE:
             exchanges += 1
             exchange = exchanges
         for group, write in ((owner.ins, False), (owner.indirections, False), (owner.outs, True)):
+            anywhere = indirect and group is not owner.indirections
             for operand in group:
-                for place, pieces in _pieces(operand, here):
+                for place, pieces in _pieces(operand, here, anywhere=anywhere):
                     space, moved = _across(core, place, pieces, operand, others)
                     for piece in moved:
                         if space:
@@ -62,8 +63,12 @@ def shared_touches(
                             )
 
 
-def _pieces(operand: Operand, here: dict[str, Place]) -> Iterator[tuple[Place, tuple[Footprint, ...]]]:
+def _pieces(
+    operand: Operand, here: dict[str, Place], *, anywhere: bool
+) -> Iterator[tuple[Place, tuple[Footprint, ...]]]:
     match operand:
+        case PhysicalAp(memref=name) if name in here and anywhere:
+            yield here[name], (whole(here[name]),)
         case PhysicalAp(memref=name) if name in here:
             try:
                 yield here[name], footprints(operand, here[name])
@@ -97,9 +102,10 @@ def _across(
     if target is None:
         raise Refused("remote-core", f"{location.name} stands for {location.remote_target}, which core {number} lacks")
     there = replace(location, addr=target.location.addr, base=target.location.base, bank=target.location.bank)
-    if not isinstance(operand, PhysicalAp):
-        return "", ()
-    return f"{location.type.name} of core {number}", footprints(operand, Place(there, allocation))
+    moved = Place(there, allocation)
+    exact = isinstance(operand, PhysicalAp) and all(piece.exact for piece in pieces)
+    found = footprints(operand, moved) if exact and isinstance(operand, PhysicalAp) else (whole(moved),)
+    return f"{location.type.name} of core {number}", found
 
 
 def module_function(module: Module, name: str) -> Function:

@@ -53,16 +53,19 @@ class Touching:
             allocation.name: tuple(Place(location, allocation) for location in allocation.locations)
             for allocation in function.allocations
         }
-        self._cache: dict[Operand, tuple[_Touch, ...]] = {}
+        self._cache: dict[tuple[Operand, bool], tuple[_Touch, ...]] = {}
         self._dynamics: dict[str, int] = {}
         self.written: set[str] = set()
         self.touched: set[str] = set()
 
-    def add(self, instruction: int, operand: Operand, *, writes: bool) -> None:
-        """Adds what the operand touches. Raises InputError for a name that does not exist, Refused when undecidable."""
-        touches = self._cache.get(operand)
+    def add(self, instruction: int, operand: Operand, *, writes: bool, anywhere: bool = False) -> None:
+        """Adds what the operand touches, its whole location when it may lie `anywhere` in it.
+
+        Raises InputError for a name that does not exist, Refused when undecidable.
+        """
+        touches = self._cache.get((operand, anywhere))
         if touches is None:
-            touches = self._cache[operand] = tuple(self._resolve(operand))
+            touches = self._cache[operand, anywhere] = tuple(self._resolve(operand, anywhere))
         direction = AccessFlag.WRITE if writes else AccessFlag.NONE
         for touch in touches:
             self.builder.access(
@@ -79,10 +82,13 @@ class Touching:
                 if writes:
                     self.written |= inside
 
-    def _resolve(self, operand: Operand) -> list[_Touch]:
+    def _resolve(self, operand: Operand, anywhere: bool) -> list[_Touch]:
         match operand:
             case Immediate() | RegisterAccess():
                 return []
+            case PhysicalAp() if anywhere:
+                place = self._place(operand)
+                return [self._touch(place, whole(place), AccessFlag.NONE)]
             case PhysicalAp():
                 return self._physical(operand)
             case SymbolicAp(memset=memset):

@@ -144,6 +144,21 @@ class TestExemptions:
         assert verdict.status is (Status.RACES if written_before else Status.OK)
         assert len(verdict.excused) == (0 if written_before else 1)
 
+    @pytest.mark.parametrize("waited_for", [False, True])
+    def test_a_transfer_has_written_only_once_it_is_known_to_be_done(self, waited_for: bool) -> None:
+        builder = make.Maker()
+        load = builder.step("load", "SP", queue="q", writes="a")
+        start = builder.step("start", "PE", after=(load,) if waited_for else ())
+        builder.step("read", "PE", reads="a", flags=InstructionFlag.READS_UNINITIALISED)
+        builder.step("write", "DVE", writes="a", after=(load, start))
+        verdict = check(builder.build()).orders[0]
+        excused = {(race.first.name, race.second.name) for race in verdict.excused}
+        races = {(race.first.name, race.second.name) for race in verdict.races}
+        if waited_for:
+            assert (excused, races) == (set(), {("read", "write")})
+        else:
+            assert (excused, races) == ({("load", "read"), ("read", "write")}, set())
+
     def test_a_read_of_an_input_is_never_excused(self) -> None:
         builder = make.Maker()
         builder.buffer("a", builder.sbuf, initialised=True)

@@ -11,6 +11,7 @@ from racefree.engines.footprints import Conflicts
 from racefree.engines.order import Order
 from racefree.engines.program import I32, I64, AccessFlag, InstructionFlag
 from racefree.engines.scan import RacingAccesses
+from racefree.engines.timeline import NEVER
 
 Bools = npt.NDArray[np.bool_]
 
@@ -58,25 +59,52 @@ def _excused(order: Order, rows: I64, conflicts: Conflicts) -> Bools:
     accesses = program.accesses
     excused = np.zeros(len(rows), dtype=bool)
     may = (program.instructions.flags & np.uint8(InstructionFlag.READS_UNINITIALISED)) != 0
+    holds_data = np.array([buffer.initialised for buffer in program.buffers], dtype=bool)
+    first_writes: _FirstWrites | None = None
     for step_column, access_column in ((0, 1), (2, 3)):
         access = rows[:, access_column]
         reads = (accesses.flags[access] & np.uint8(AccessFlag.WRITE)) == 0
-        for at in np.flatnonzero(reads & may[accesses.instruction[access]]).tolist():
-            step, row = int(rows[at, step_column]), int(access[at])
-            buffer = program.buffers[int(accesses.buffer[row])]
-            if not buffer.initialised and not _written_before(order, step, row, conflicts):
-                excused[at] = True
+        asked = np.flatnonzero(reads & may[accesses.instruction[access]] & ~holds_data[accesses.buffer[access]])
+        if not len(asked):
+            continue
+        first_writes = first_writes or _FirstWrites(order, conflicts)
+        pairs, which = np.unique(rows[asked][:, [step_column, access_column]], axis=0, return_inverse=True)
+        clean = [not first_writes.precede(step, row) for step, row in pairs.tolist()]
+        excused[asked] |= np.array(clean, dtype=bool)[which.reshape(-1)]
     return excused
 
 
-def _written_before(order: Order, step: int, access: int, conflicts: Conflicts) -> bool:
-    lines = order.timelines
-    accesses = lines.program.accesses
-    footprint = int(accesses.footprint[access])
-    met = conflicts.meets.values[conflicts.meets.starts[footprint] : conflicts.meets.starts[footprint + 1]]
-    writes = (accesses.flags & np.uint8(AccessFlag.WRITE)) != 0
-    writers = np.unique(accesses.instruction[writes & np.isin(accesses.footprint, met)])
-    return any(order.completed_before(int(w), step) for w in np.flatnonzero(np.isin(lines.instruction, writers)))
+class _FirstWrites:
+    """When each footprint is first written: on each engine's timeline, and as each engine learns of asynchronous writes."""
+
+    def __init__(self, order: Order, conflicts: Conflicts) -> None:
+        self.order, self.conflicts = order, conflicts
+        lines = order.timelines
+        accesses = lines.program.accesses
+        shape = (len(lines.program.footprints), len(lines.program.engines))
+        self.position = np.full(shape, NEVER, dtype=np.int32)
+        self.known = np.full(shape, NEVER, dtype=np.int32)
+        starts = np.searchsorted(lines.program.accesses.instruction, np.arange(len(lines.program) + 1))
+        sizes = np.diff(starts)[lines.instruction]
+        step = np.repeat(np.arange(len(lines)), sizes)
+        row = np.arange(len(step)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + starts[lines.instruction[step]]
+        writes = (accesses.flags[row] & np.uint8(AccessFlag.WRITE)) != 0
+        step, footprint = step[writes], accesses.footprint[row[writes]]
+        here = order.row[step] < 0
+        np.minimum.at(self.position, (footprint[here], lines.engine[step[here]]), lines.position[step[here]])
+        np.minimum.at(self.known, footprint[~here], order.done[order.row[step[~here]]])
+
+    def precede(self, step: int, access: int) -> bool:
+        """Whether some write that meets the access must be complete when the step starts."""
+        lines = self.order.timelines
+        footprint = int(lines.program.accesses.footprint[access])
+        meets = self.conflicts.meets
+        met = meets.values[meets.starts[footprint] : meets.starts[footprint + 1]]
+        engine, position = int(lines.engine[step]), int(lines.position[step])
+        reached = self.order.clock[step].astype(np.int64)
+        reached[engine] = 3 * position
+        on_timelines = reached >= 3 * self.position[met].astype(np.int64) + 3
+        return bool(on_timelines.any() or (self.known[met, engine] <= position).any())
 
 
 def _keys(order: Order, rows: I64) -> I64:
@@ -99,9 +127,12 @@ def one_per_pair(order: Order, rows: I64) -> I64:
 
 
 def _without(order: Order, rows: I64, others: I64) -> I64:
-    taken = {tuple(key) for key in _keys(order, others).tolist()}
-    kept = np.array([tuple(key) not in taken for key in _keys(order, rows).tolist()], dtype=bool)
-    left: I64 = rows[kept]
+    """The rows whose pair of instructions is not among the others."""
+    mine, theirs = _keys(order, rows), _keys(order, others)
+    size = len(order.timelines.program)
+    farthest = max(int(mine[:, 2].max(initial=0)), int(theirs[:, 2].max(initial=0))) + 1
+    weights = np.array([size * farthest, farthest, 1], dtype=np.int64)
+    left: I64 = rows[~np.isin(mine @ weights, theirs @ weights)]
     return left
 
 
@@ -112,10 +143,6 @@ def _ordered_by_queues(order: Order, in_order: Order, rows: I64) -> Bools:
     first, second = rows[:, 0], rows[:, 2]
     same = (queue[first] >= 0) & (queue[first] == queue[second]) & (lines.engine[first] == lines.engine[second])
     writes = (lines.program.accesses.flags & np.uint8(AccessFlag.WRITE)) != 0
-    separated: Bools = same.copy()
-    for at in np.flatnonzero(~same).tolist():
-        a, x, b, y = (int(value) for value in rows[at])
-        forwards = in_order.completed_before(a, b) if writes[x] else in_order.read_before(a, b)
-        backwards = in_order.completed_before(b, a) if writes[y] else in_order.read_before(b, a)
-        separated[at] = forwards or backwards
+    forwards = in_order.before_each(first, second, writes[rows[:, 1]])
+    separated: Bools = same | forwards | in_order.before_each(second, first, writes[rows[:, 3]])
     return separated

@@ -50,13 +50,20 @@ class Order:
 
     def completed_before_each(self, first: I64, second: I64) -> npt.NDArray[np.bool_]:
         """`completed_before` for many pairs of steps."""
+        return self.before_each(first, second, np.ones(len(first), dtype=bool))
+
+    def before_each(self, first: I64, second: I64, writes: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """For many pairs: whether the first step must have completed (`writes`) or read before the second starts."""
         lines = self.timelines
-        known = self.clock[second, lines.engine[first]] >= 3 * lines.position[first].astype(np.int64) + 3
-        known |= (lines.engine[first] == lines.engine[second]) & (lines.position[first] < lines.position[second])
+        lead = np.where(writes, 3, 2)
+        known = self.clock[second, lines.engine[first]] >= 3 * lines.position[first].astype(np.int64) + lead
+        here = lines.engine[first] == lines.engine[second]
+        known = np.where(here, lines.position[first] < lines.position[second], known)
         answer: npt.NDArray[np.bool_] = known
         if len(self.done):
-            off_timeline = self.done[self.row[first], lines.engine[second]] <= lines.position[second]
-            answer = np.where(self.row[first] >= 0, off_timeline, known)
+            row, engine = self.row[first], lines.engine[second]
+            since = np.where(writes, self.done[row, engine], self.read[row, engine])
+            answer = np.where(row >= 0, since <= lines.position[second], known)
         return answer
 
     def _before(self, first: int, second: int, table: I32, lead: int) -> bool:

@@ -25,6 +25,8 @@ from racefree.verdict import Status
 ENGINE_IN_ORDER = "assumes that an engine finishes each instruction before the next one starts"
 EXTERNALS_APART = "assumes that external tensors do not share memory"
 
+FUNCTIONS_APART = "assumes that functions do not run at the same time"
+
 _CORE_FOLDER = re.compile(r"^nc\d+$")
 
 
@@ -58,8 +60,8 @@ class FilesVerdict:
     """Everything one run over BIR files found. `assumptions` hold for every `ok` in it."""
 
     files: tuple[FileVerdict, ...]
-    cores: tuple[CoresVerdict, ...] = ()
-    assumptions: tuple[str, ...] = (ENGINE_IN_ORDER, EXTERNALS_APART)
+    cores: tuple[CoresVerdict, ...]
+    assumptions: tuple[str, ...]
     seconds: float = 0.0
 
     @property
@@ -97,7 +99,10 @@ def check_files(
         for group in logical_cores(modules)
         for verdict in _cores(group, order, compiler_rules=compiler_exemptions)
     )
-    return FilesVerdict(files, cores, seconds=time.monotonic() - began)
+    assumptions: tuple[str, ...] = (ENGINE_IN_ORDER, EXTERNALS_APART)
+    if any(len(module.functions) > 1 for _, module in modules):
+        assumptions = (*assumptions, FUNCTIONS_APART)
+    return FilesVerdict(files, cores, assumptions, seconds=time.monotonic() - began)
 
 
 def check_module(

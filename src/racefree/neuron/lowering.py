@@ -73,6 +73,13 @@ def lower(module: Module, function: Function) -> EngineProgram:
 
 def lower_with_owners(module: Module, function: Function) -> Lowered:
     """The same, with the way back from rows to the document."""
+    try:
+        return _lowered(module, function)
+    except OverflowError:
+        raise InputError(f"function {function.name}: an address or a count does not fit 64 bits") from None
+
+
+def _lowered(module: Module, function: Function) -> Lowered:
     lowering = _Lowering(module, function)
     try:
         straights, repeats = _flow(lowering, function)

@@ -31,6 +31,7 @@ from racefree.graph.program import (
 )
 
 I1, I8, I32, I64 = Int(1), Int(8), Int(32), Int(64)
+F32 = Float(32)
 
 
 class Kernel:
@@ -127,7 +128,7 @@ class Kernel:
     def data(
         self,
         *operands: Value,
-        element: Element = Float(32),
+        element: Element = F32,
         shape: tuple[int, ...] | None = None,
         lanewise: bool = True,
         name: str = "arith.addf",
@@ -139,7 +140,7 @@ class Kernel:
     # ---- accesses ----------------------------------------------------------------------------------------------------
 
     def load(
-        self, pointer: Value, mask: Value | None = None, other: Value | None = None, element: Element = Float(32)
+        self, pointer: Value, mask: Value | None = None, other: Value | None = None, element: Element = F32
     ) -> Value:
         result = self.value(element, pointer.shape)
         size = pointer.element.pointee_bytes if isinstance(pointer.element, Ptr) else 4

@@ -173,19 +173,17 @@ def test_a_store_repeated_by_a_loop_is_ordered_by_its_thread_alone(strict: bool,
         assert found.qualifiers == (ONE_THREAD_PER_LANE,)
 
 
-def test_a_loop_without_an_end_is_given_up() -> None:
+def test_an_empty_loop_without_an_end_is_given_up() -> None:
     kernel = Kernel()
     x = kernel.tensor("x")
-    kernel.pid()
-    endless = kernel.const(1, I1)
-    loop = kernel.repeat([])
+    endless, start = kernel.const(1, I1), kernel.const(0)
+    loop = kernel.repeat([start])
     with loop.before():
         pass
     with loop.after():
         pass
-    result = kernel.const(0)
-    loop.close(endless, [], [])
-    with kernel.when(endless):
-        kernel.store(kernel.at(x, result))
-    found = decide(kernel.program(), launch(1, x=tensor(1 << 20, LANES)), Options())
-    assert found.status is Status.OK  # an empty loop holds nothing that could race
+    loop.close(endless, loop.before_args, loop.after_args)
+    kernel.store(kernel.at(x, loop.results[0]))
+    found = decide(kernel.program(), launch(2, x=tensor(1 << 20, LANES)), Options())
+    assert found.refusal is not None
+    assert found.refusal.kind == "loop-budget"

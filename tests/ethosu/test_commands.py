@@ -160,3 +160,11 @@ def test_a_payload_from_a_file(tmp_path: Path) -> None:
     assert (race.race_type, race.first.source, race.second.source) == ("RAW", (str(path), 8, ""), (str(path), 17, ""))
     with pytest.raises(InputError, match="No such file"):
         check_file(tmp_path / "missing.bin")
+
+
+def test_what_is_not_known_makes_a_stream_unsupported(tmp_path: Path) -> None:
+    found = check_stream([0x3FF], "ethos-u55-128")
+    assert (found.status, [one.kind for one in found.refusals]) == (Status.UNSUPPORTED, ["unknown-command"])
+    path = tmp_path / "stream.bin"
+    path.write_bytes(payload(CHAIN, config=0x70000000))
+    assert [one.kind for one in check_file(path).refusals] == ["accelerator"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from racefree.engines.reference.checker import Interference
 from racefree.neuron.document import Module
 from racefree.neuron.legality import Violation, verify_split
 from racefree.neuron.lnc import CoreVerdict, check_cores
-from racefree.neuron.lowering import Lowered, lower_with_owners
+from racefree.neuron.lowering import lower_with_owners
 from racefree.neuron.reading import load
 from racefree.verdict import Status
 
@@ -118,25 +117,12 @@ def _file(path: str, module: Module, order: str, options: Options, compiler_exem
         verdicts = [_exempted(one.program, options) for one in lowered]
     else:
         verdicts = [check(one.program, order=order, options=options) for one in lowered]
-    numbered = zip(verdicts, lowered, strict=True)
-    return FileVerdict(path, module.core, tuple(_as_in_document(verdict, one) for verdict, one in numbered))
-
-
-def _as_in_document(verdict: EngineVerdict, lowered: Lowered) -> EngineVerdict:
-    """Instructions numbered without the rows that the document does not have."""
-    extra = lowered.counting
-
-    def access(one: EngineAccess) -> EngineAccess:
-        return replace(one, instruction=one.instruction - bisect_left(extra, one.instruction))
-
-    def races(found: tuple[EngineRace, ...]) -> tuple[EngineRace, ...]:
-        return tuple(replace(one, first=access(one.first), second=access(one.second)) for one in found)
-
-    orders = tuple(
-        replace(one, races=races(one.races), possible=races(one.possible), excused=races(one.excused))
-        for one in verdict.orders
-    )
-    return replace(verdict, orders=orders, instructions=verdict.instructions - len(extra))
+    # Rows that only count are no instructions of the document.
+    counted = [
+        replace(verdict, instructions=verdict.instructions - len(one.counting))
+        for verdict, one in zip(verdicts, lowered, strict=True)
+    ]
+    return FileVerdict(path, module.core, tuple(counted))
 
 
 def _exempted(program: EngineProgram, options: Options) -> EngineVerdict:

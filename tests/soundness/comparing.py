@@ -100,6 +100,8 @@ def _launch(program: Program, verdict: RaceConfigVerdict, truth: Judged) -> Comp
         refusal = verdict.refusal
         kind = "none" if refusal is None else refusal.kind
         detail = "" if refusal is None else refusal.reason
+        if kind == "internal-error":
+            return Comparison("WRONG", f"contradicts itself: {detail}", detail=str(truth.races[:2]))
         return Comparison(f"{said}, truth {truth.status}", refusal=kind, detail=detail)
     if truth.status in ("unknown", "doubtful"):
         return Comparison(f"{said}, truth {truth.status}", detail=truth.reason)

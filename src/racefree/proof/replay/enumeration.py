@@ -86,11 +86,11 @@ def enumerate_races(
     options = Options(
         track=True,
         cross_lanes=rules.cross_lanes,
-        may_be_unknown=_without_conflict(program, facts),
+        may_be_unknown=without_conflict(program, facts),
         max_steps=max_steps,
         reductions_synchronise=not rules.strict_lanes,
     )
-    events = _all_events(program, facts, options)
+    events = launch_events(program, facts, options)
     cells, outside = _cells(program, facts, events)
     found: dict[tuple[int, int, bool], Race] = {}
     for byte in sorted(cells):
@@ -119,7 +119,7 @@ def _storages(program: Program, facts: LaunchFacts) -> dict[int, tuple[Storage, 
     return found
 
 
-def _without_conflict(program: Program, facts: LaunchFacts) -> frozenset[int]:
+def without_conflict(program: Program, facts: LaunchFacts) -> frozenset[int]:
     """Accesses whose storage no write of the program can meet: where they go does not matter."""
     storages = _storages(program, facts)
     written: list[Storage] = []
@@ -138,7 +138,7 @@ def _without_conflict(program: Program, facts: LaunchFacts) -> frozenset[int]:
     return frozenset(a.index for a in accesses(program) if not meets(storages[a.index]))
 
 
-def _all_events(program: Program, facts: LaunchFacts, options: Options) -> list[tuple[Pid, Event]]:
+def launch_events(program: Program, facts: LaunchFacts, options: Options) -> list[tuple[Pid, Event]]:
     """Run every instance, with the bytes any instance writes unknown: repeat until no further byte is written.
 
     Sound by induction on time: as long as only marked bytes have changed, every instance has read what it read here.

@@ -164,3 +164,18 @@ def early(x, o, n, FENCE: tl.constexpr):
         tl.debug_barrier()
     v = tl.load(x + p * 128 + 127 - lane)
     tl.store(o + p * 128 + lane, v)
+
+
+@triton.jit
+def masked_scatter(index, o, n, ALL: tl.constexpr):
+    i = tl.program_id(0) * 16 + tl.arange(0, 16)
+    at = tl.load(index + i, mask=i < n, other=3)
+    tl.store(o + at, i, mask=(i < n) | ALL)
+
+
+@triton.jit
+def ranged(starts, o):
+    p = tl.program_id(0)
+    first, last = tl.load(starts + p), tl.load(starts + p + 1)
+    for k in range(first, last):
+        tl.store(o + k, p)

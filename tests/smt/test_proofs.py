@@ -76,6 +76,28 @@ CASES: dict[str, tuple[Any, tuple[int, ...], dict[str, Any], str | None, tuple[s
     "own stride": (k.grid_stride, (3,), {"o": ints(100), "n": 90, "BLOCK": 8, "ALL": False}, None, ()),
     "branch": (k.branch, (4,), {"o": ints(384), "n": 384, "ODD": 0}, T1, (I32,)),
     "scatter": (k.scatter, (2,), {"index": permutation(32), "o": ints(32)}, T1, (I32, READS_CONTENTS)),
+    "masked scatter": (
+        k.masked_scatter,
+        (2,),
+        {"index": permutation(21), "o": ints(21), "n": 21, "ALL": False},
+        T1,
+        (I32, READS_CONTENTS),
+    ),
+    "masked scatter to one cell": (
+        k.masked_scatter,
+        (2,),
+        {"index": permutation(21), "o": ints(21), "n": 21, "ALL": True},
+        None,
+        (),
+    ),
+    "ranges": (k.ranged, (3,), {"starts": torch.tensor([0, 4, 4, 9], dtype=torch.int32), "o": ints(9)}, T1, (READS_CONTENTS,)),
+    "ranges that meet": (
+        k.ranged,
+        (3,),
+        {"starts": torch.tensor([0, 4, 3, 9], dtype=torch.int32), "o": ints(9)},
+        None,
+        (),
+    ),
     "scatter twice": (k.scatter, (2,), {"index": permutation(32) // 2, "o": ints(32)}, None, ()),
     "in place": (k.in_place, (3,), {"x": ints(900), "SHIFT": 0, "FENCE": False}, T0, (I32,)),
     "in place, shifted": (k.in_place, (3,), {"x": ints(900), "SHIFT": 1, "FENCE": False}, None, ()),
@@ -95,8 +117,8 @@ def test_any_grid(name: str) -> None:
     assert set(got.qualifiers) - {ONE_THREAD_PER_LANE} == set(qualifiers)
     for x in range(1, 7):
         other = replace(facts, grid=(x, *facts.grid[1:]))
-        if name == "scatter" and x > 2:
-            break  # the next program leaves the index table
+        if READS_CONTENTS in qualifiers and x > facts.grid[0]:
+            break  # the next program may leave the table of contents
         assert not programs_conflict(program, other)
 
 

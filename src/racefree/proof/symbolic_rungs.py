@@ -28,12 +28,15 @@ def strengthen(
     """
     import z3
 
+    from racefree.proof.affine import SHARED
     from racefree.proof.smt import rung
+    from racefree.proof.smt.asking import Asker
     from racefree.proof.smt.budget import Budget
 
     seconds = scale * (DECIDED_SECONDS if decided else UNDECIDED_SECONDS)
     steps = int(seconds * STEPS_PER_SECOND)
     try:
-        return rung.strengthen(program, facts, Budget(steps, steps // 4, 2 * seconds), strict_lanes=strict_lanes)
+        asker = Asker(Budget(steps, steps // 4, 2 * seconds), SHARED)
+        return rung.strengthen(program, facts, asker, strict_lanes=strict_lanes)
     except z3.Z3Exception as error:
         return RungResult(rung.RUNG, "passed", refusal=Refusal("unknown", f"the solver failed: {error}"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
+MOST_OF_THE_CLOCK = 0.3
+
 
 @dataclass(slots=True)
 class Budget:
@@ -21,6 +23,10 @@ class Budget:
 
     def spend(self, steps: int) -> None:
         self.steps = max(0, self.steps - steps)
+
+    def query_ms(self) -> int:
+        """How long one question may take on the clock: a part of what there was in all."""
+        return max(1, min(self.left_ms(), int(1000 * self.seconds * MOST_OF_THE_CLOCK)))
 
     def left_ms(self) -> int:
         return int(1000 * (self.seconds - (time.monotonic() - self.started)))

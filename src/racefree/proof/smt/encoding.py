@@ -1,4 +1,4 @@
-"""Terms as Z3 expressions, one copy of the private variables per execution, with the bounds every query assumes."""
+"""Terms as Z3 expressions, with the bounds every query assumes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, assert_never
 
 import z3
 
-from racefree.proof.smt.contents import Contents
+from racefree.proof.smt.contents import MOST_LISTED, Contents, Table
 from racefree.proof.symbolic.bounds import Bounder
 from racefree.proof.symbolic.terms import (
     Apply,
@@ -25,47 +25,38 @@ from racefree.proof.symbolic.terms import (
     Truth,
     Unknown,
     Var,
-    VarKind,
 )
-
-
-def _near(address: Sum) -> int:
-    """An address inside the storage a read belongs to: the constant part of its address, which holds the tensor's base."""
-    return address.constant
-
-
-_PRIVATE = frozenset((VarKind.LANE, VarKind.ITERATION, VarKind.PROGRAM))
 
 
 class Encoding:
     """One fresh Z3 context and the names in it. `premises` collects the bounds of all that has been encoded.
 
-    Unknown values are one constant per term and copy; memory nobody writes is one function per width, for both copies.
+    Unknown values are one constant per term; memory nobody writes is one function per width.
+    With `contents` a read lies in its table and yields what is there, or, unless `listed`, something within its bounds.
     `inexact` becomes true when something is encoded as an unconstrained value, so that a model need not be real.
     """
 
-    def __init__(self, contents: Contents | None = None) -> None:
+    def __init__(self, contents: Contents | None = None, *, listed: bool = True) -> None:
         self.context = z3.Context()
         self._contents = contents
+        self._listed = listed
         self._guards: list[Any] = []
         self.premises: list[Any] = []
         self.inexact = False
         self._bounder = Bounder()
-        self._variables: dict[tuple[Var, int], Any] = {}
-        self._unknowns: dict[tuple[object, int], Any] = {}
+        self._variables: dict[Var, Any] = {}
+        self._unknowns: dict[object, Any] = {}
         self._memory: dict[int, Any] = {}
-        self._atoms: dict[tuple[Atom, int], Any] = {}
-        self._conditions: dict[tuple[Condition, int], Any] = {}
+        self._atoms: dict[Atom, Any] = {}
+        self._conditions: dict[Condition, Any] = {}
 
     # ---- names -------------------------------------------------------------------------------------------------------
 
-    def variable(self, var: Var, copy: int) -> Any:
-        """The constant for a variable: one per copy if it is private to an execution."""
-        key = (var, copy if var.kind in _PRIVATE else 0)
-        found = self._variables.get(key)
+    def variable(self, var: Var) -> Any:
+        """The constant for a variable."""
+        found = self._variables.get(var)
         if found is None:
-            name = f"{var.name}@{copy}" if var.kind in _PRIVATE else var.name
-            found = self._variables[key] = z3.Int(name, self.context)
+            found = self._variables[var] = z3.Int(var.name, self.context)
             self._bound(found, var.low, var.high)
         return found
 
@@ -75,13 +66,10 @@ class Encoding:
         if high is not None:
             self.premises.append(expression <= high)
 
-    def known_variables(self) -> dict[tuple[Var, int], Any]:
-        return self._variables
-
     # ---- integers ----------------------------------------------------------------------------------------------------
 
-    def sum(self, term: Sum, copy: int) -> Any:
-        parts = [self._scaled(self._atom(atom, copy), factor) for atom, factor in term.parts]
+    def sum(self, term: Sum) -> Any:
+        parts = [self._scaled(self._atom(atom), factor) for atom, factor in term.parts]
         if not parts:
             return z3.IntVal(term.constant, self.context)
         total = parts[0] if len(parts) == 1 else z3.Sum(parts)
@@ -91,71 +79,77 @@ class Encoding:
     def _scaled(expression: Any, factor: int) -> Any:
         return expression if factor == 1 else factor * expression
 
-    def _atom(self, atom: Atom, copy: int) -> Any:
-        key = (atom, copy)
-        found = self._atoms.get(key)
+    def _atom(self, atom: Atom) -> Any:
+        found = self._atoms.get(atom)
         if found is None:
-            found = self._atoms[key] = self._encoded(atom, copy)
+            found = self._atoms[atom] = self._encoded(atom)
         return found
 
-    def _encoded(self, atom: Atom, copy: int) -> Any:
+    def _encoded(self, atom: Atom) -> Any:
         match atom:
             case Var():
-                return self.variable(atom, copy)
+                return self.variable(atom)
             case Unknown():
-                return self._unknown(atom, copy, atom.low, atom.high)
+                return self._unknown(atom, atom.low, atom.high)
             case Read():
-                return self._read(atom, copy)
+                return self._read(atom)
             case Choose():
-                return z3.If(
-                    self.condition(atom.condition, copy), self.sum(atom.then, copy), self.sum(atom.other, copy)
-                )
+                held = self.condition(atom.condition)
+                return z3.If(held, self._under(held, atom.then), self._under(z3.Not(held), atom.other))
             case Apply():
-                return self._applied(atom, copy)
+                return self._applied(atom)
             case _:
                 assert_never(atom)
 
-    def _unknown(self, term: object, copy: int, low: int | None, high: int | None) -> Any:
+    def _unknown(self, term: object, low: int | None, high: int | None) -> Any:
         self.inexact = True
-        key = (term, copy)
-        if key not in self._unknowns:
-            self._unknowns[key] = z3.Int(f"unknown{len(self._unknowns)}@{copy}", self.context)
-            self._bound(self._unknowns[key], low, high)
-        return self._unknowns[key]
+        if term not in self._unknowns:
+            self._unknowns[term] = z3.Int(f"unknown{len(self._unknowns)}", self.context)
+            self._bound(self._unknowns[term], low, high)
+        return self._unknowns[term]
 
-    def _read(self, atom: Read, copy: int) -> Any:
+    def _read(self, atom: Read) -> Any:
         memory = self._memory.get(atom.bytes)
         if memory is None:
             integers = z3.IntSort(self.context)
             memory = self._memory[atom.bytes] = z3.Function(f"memory{atom.bytes}", integers, integers)
-        address = self.sum(atom.address, copy)
+        address = self.sum(atom.address)
         value = memory(address)
-        table = None if self._contents is None else self._contents.table(_near(atom.address), atom.bytes)
+        table = None if self._contents is None else self._contents.table(atom)
         if table is None:
             self.inexact = True
             self._bound(value, atom.low, atom.high)
-            return value
-        key = (atom, copy)
-        if key not in self._unknowns:
-            self._unknowns[key] = z3.Int(f"read{len(self._unknowns)}@{copy}", self.context)
-            self._known_read(self._unknowns[key], address, table)
-        return self._unknowns[key]
+        elif self._listed and len(table.values) <= MOST_LISTED:
+            self._known_read(value, address, table)
+        else:
+            self.inexact = True
+            inside = [address >= table.first, address <= table.last, value >= table.low, value <= table.high]
+            self.premises.append(z3.Or(*(z3.Not(g) for g in self._guards), z3.And(inside)))
+        return value
 
-    def _under(self, guard: Any, term: Sum, copy: int) -> Any:
+    def _under(self, guard: Any, term: Sum) -> Any:
         """Encode a term that matters only where `guard` holds: only there have its reads happened."""
         self._guards.append(guard)
         try:
-            return self.sum(term, copy)
+            return self.sum(term)
         finally:
             self._guards.pop()
 
-    def _known_read(self, value: Any, address: Any, table: list[tuple[int, int]]) -> None:
+    def _condition_under(self, guard: Any, condition: Condition) -> Any:
+        self._guards.append(guard)
+        try:
+            return self.condition(condition)
+        finally:
+            self._guards.pop()
+
+    def _known_read(self, value: Any, address: Any, table: Table) -> None:
         """A read that happens lies inside its recorded tensor, and yields what is there."""
-        cases = [z3.And(address == place, value == number) for place, number in table]
+        places = range(table.first, table.last + 1, table.bytes_)
+        cases = [z3.And(address == p, value == int(v)) for p, v in zip(places, table.values, strict=True)]
         self.premises.append(z3.Or(*(z3.Not(g) for g in self._guards), *cases))
 
-    def _applied(self, atom: Apply, copy: int) -> Any:
-        a, b = self.sum(atom.left, copy), self.sum(atom.right, copy)
+    def _applied(self, atom: Apply) -> Any:
+        a, b = self.sum(atom.left), self.sum(atom.right)
         match atom.function:
             case Fn.MUL:
                 return a * b
@@ -173,35 +167,35 @@ class Encoding:
                 return rest if self._bounder.never_negative(atom.left) else z3.If(a >= 0, rest, -((-a) % b))
             case _:
                 low, high = self._bounder.of(Sum(0, ((atom, 1),)))
-                return self._unknown(atom, copy, low, high)
+                return self._unknown(atom, low, high)
 
     # ---- conditions --------------------------------------------------------------------------------------------------
 
-    def condition(self, condition: Condition, copy: int) -> Any:
-        key = (condition, copy)
-        found = self._conditions.get(key)
+    def condition(self, condition: Condition) -> Any:
+        found = self._conditions.get(condition)
         if found is None:
-            found = self._conditions[key] = self._condition(condition, copy)
+            found = self._conditions[condition] = self._condition(condition)
         return found
 
-    def _condition(self, condition: Condition, copy: int) -> Any:
+    def _condition(self, condition: Condition) -> Any:
         match condition:
             case Truth():
                 return z3.BoolVal(condition.value, self.context)
             case FreeTruth():
                 self.inexact = True
-                key = (condition, copy)
-                if key not in self._unknowns:
-                    self._unknowns[key] = z3.Bool(f"unknown{len(self._unknowns)}@{copy}", self.context)
-                return self._unknowns[key]
+                if condition not in self._unknowns:
+                    self._unknowns[condition] = z3.Bool(f"unknown{len(self._unknowns)}", self.context)
+                return self._unknowns[condition]
             case Not():
-                return z3.Not(self.condition(condition.operand, copy))
+                return z3.Not(self.condition(condition.operand))
             case Both():
-                return z3.And(self.condition(condition.left, copy), self.condition(condition.right, copy))
+                left = self.condition(condition.left)
+                return z3.And(left, self._condition_under(left, condition.right))
             case Either():
-                return z3.Or(self.condition(condition.left, copy), self.condition(condition.right, copy))
+                left = self.condition(condition.left)
+                return z3.Or(left, self._condition_under(z3.Not(left), condition.right))
             case Compare():
-                a, b = self.sum(condition.left, copy), self.sum(condition.right, copy)
+                a, b = self.sum(condition.left), self.sum(condition.right)
                 match condition.relation:
                     case Relation.EQ:
                         return a == b

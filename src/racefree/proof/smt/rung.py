@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
-
-import z3
 
 from racefree.errors import Refusal
 from racefree.graph.launch import LaunchFacts
 from racefree.graph.program import Program
 from racefree.proof.outcome import RungResult, Side, Witness
 from racefree.proof.schedule.relevance import relevance
-from racefree.proof.smt.budget import Budget
+from racefree.proof.smt.asking import Asker
 from racefree.proof.smt.contents import Contents
 from racefree.proof.smt.digits import digits
-from racefree.proof.smt.encoding import Encoding
 from racefree.proof.smt.launch import (
     Layout,
     any_parameter,
@@ -28,15 +24,37 @@ from racefree.proof.smt.launch import (
     tensors_apart,
     unwritten_loads,
 )
-from racefree.proof.smt.queries import Domain, Question, assertions, in_grid, questions, violated
-from racefree.proof.smt.solving import ask
+from racefree.proof.smt.solving import Answer, Model
 from racefree.proof.symbolic.bounds import Bounder
 from racefree.proof.symbolic.lowering import grid_size, lower, program_id
+from racefree.proof.symbolic.questions import (
+    Domain,
+    Question,
+    assertions,
+    copier,
+    in_grid,
+    own,
+    questions,
+    violated,
+)
 from racefree.proof.symbolic.records import Reading
 from racefree.proof.symbolic.replacing import Replacer, leaves
-from racefree.proof.symbolic.terms import Read, Sum, Var, variable
+from racefree.proof.symbolic.terms import (
+    Condition,
+    Read,
+    Relation,
+    Sum,
+    Var,
+    both,
+    compare,
+    either,
+    negate,
+    number,
+    variable,
+)
 from racefree.verdict import ONE_THREAD_PER_LANE, READS_CONTENTS, ProofScope, assumes_no_overflow
 
+MOST_FRAGILE = 3
 NEARBY = 8
 """A proof for any grid is not claimed where an integer wraps on a grid this many times as large along each axis."""
 
@@ -55,18 +73,18 @@ class Attempt:
     contents: Contents | None = None
 
 
-def strengthen(program: Program, facts: LaunchFacts, budget: Budget, *, strict_lanes: bool) -> RungResult:
+def strengthen(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lanes: bool) -> RungResult:
     """A proof for any grid, if there is one within the budget; it covers this launch, where no integer wraps.
 
     A result with status "passed" may carry races of other grids in `grid_fragile`.
     """
-    if wraps_nearby(program, facts, budget):
+    if wraps_nearby(program, facts, asker):
         reason = "an integer wraps on a grid not much larger than this one"
         return RungResult(RUNG, "passed", refusal=Refusal("integer-overflow", reason))
     fragile: tuple[Witness, ...] = ()
     refusal = Refusal("potential-race", "no proof for any grid was found")
     for attempt in _attempts(program, facts, strict_lanes=strict_lanes):
-        outcome = _try(program, facts, attempt, budget)
+        outcome = _try(program, facts, attempt, asker)
         if outcome.status == "proved":
             return outcome
         fragile = outcome.grid_fragile or fragile
@@ -104,62 +122,67 @@ def domain_of(
 # ---- asking ----------------------------------------------------------------------------------------------------------
 
 
-def _try(program: Program, facts: LaunchFacts, attempt: Attempt, budget: Budget) -> RungResult:
+def _try(program: Program, facts: LaunchFacts, attempt: Attempt, asker: Asker) -> RungResult:
     fragile: list[Witness] = []
-    undecided: Refusal | None = None
+    refusal: Refusal | None = None
     synchronises = bool(relevance(program).synchronising)
     for question in questions(attempt.reading, attempt.may_meet):
-        encoding = Encoding(attempt.contents)
-        claims = assertions(encoding, attempt.reading, question, attempt.domain)
-        answer, model = ask(encoding, claims, budget)
+        answer, model = _asked(attempt, question, asker)
         if answer == "unsat":
             continue
+        site = question.second.access.site
         if answer == "unknown":
-            if strided_apart(attempt, question, budget):
-                continue
-            site = question.second.access.site
-            return RungResult(
-                RUNG, "passed", refusal=Refusal("timeout", "the solver did not decide in its budget", site)
-            )
-        undecided = Refusal("potential-race", "another launch in this scope may race", question.second.access.site)
-        exact = not encoding.inexact and _is_exact(question) and not synchronises
-        if attempt.scope is ProofScope.THIS_PARAMS_ANY_GRID and exact:
-            fragile.append(_witness(encoding, model, question, facts, attempt.layout))
-        else:
-            return RungResult(RUNG, "passed", refusal=undecided)
-        if len(fragile) >= 3:
+            return _passed(Refusal("timeout", "the solver did not decide in its budget", site), fragile)
+        refusal = refusal or Refusal("potential-race", "another launch in this scope may race", site)
+        exact = model is not None and model.exact and _is_exact(question) and not synchronises
+        if model is None or not exact or attempt.scope is not ProofScope.THIS_PARAMS_ANY_GRID:
+            return _passed(refusal, fragile)
+        fragile.append(_witness(model, question, facts, attempt.layout))
+        if len(fragile) >= MOST_FRAGILE:
             break
-    if fragile or undecided:
-        return RungResult(RUNG, "passed", refusal=undecided, grid_fragile=tuple(fragile))
-    return RungResult(RUNG, "proved", scope=attempt.scope, qualifiers=_qualifiers(attempt, budget))
+    if refusal is not None:
+        return _passed(refusal, fragile)
+    qualifiers = _qualifiers(attempt, asker)
+    return RungResult(asker.rung, "proved", scope=attempt.scope, qualifiers=qualifiers)
 
 
-def strided_apart(attempt: Attempt, question: Question, budget: Budget) -> bool:
-    """Whether the digits rewrite, on both sides, shows that the question's race does not exist."""
+def _passed(refusal: Refusal, fragile: list[Witness]) -> RungResult:
+    return RungResult(RUNG, "passed", refusal=refusal, grid_fragile=tuple(fragile))
+
+
+def _asked(attempt: Attempt, question: Question, asker: Asker) -> tuple[Answer, Model | None]:
+    """The question over digits where both sides can be rewritten, else as it stands."""
+    over_digits = strided(attempt, question)
+    if over_digits is not None and asker.never(over_digits, attempt.contents):
+        return "unsat", None
+    return asker.ask(assertions(attempt.reading, question, attempt.domain), attempt.contents)
+
+
+def strided(attempt: Attempt, question: Question) -> list[Condition] | None:
+    """The digits rewrite of a question, if both records allow the same one."""
     first, second = digits(question.first), digits(question.second)
     if first is None or second is None or (first.axis, first.loop) != (second.axis, second.loop):
-        return False
-    encoding = Encoding(attempt.contents)
+        return None
     rewritten = Question(first.record, second.record, question.same_program)
-    claims = assertions(encoding, attempt.reading, rewritten, attempt.domain, same=question.first is question.second)
-    apart = encoding.variable(first.number, 1) != encoding.variable(second.number, 2)
+    claims = assertions(attempt.reading, rewritten, attempt.domain, same=question.first is question.second)
+    apart = compare(Relation.NE, own(first.number, 1), own(second.number, 2))
     if not question.same_program and attempt.domain.axes == (first.axis,):
-        claims.append(apart)
-    elif question.same_program and any(loop.number == first.loop for loop in question.first.loops):
-        first_round = next(loop.iteration for loop in question.first.loops if loop.number == first.loop)
-        second_round = next(loop.iteration for loop in question.second.loops if loop.number == second.loop)
-        rounds_equal = encoding.variable(first_round, 1) == encoding.variable(second_round, 2)
-        claims.append(apart == z3.Not(rounds_equal))
-    return ask(encoding, claims, budget)[0] == "unsat"
+        return [apart, *claims]
+    if question.same_program:
+        one = next(loop.iteration for loop in question.first.loops if loop.number == first.loop)
+        other = next(loop.iteration for loop in question.second.loops if loop.number == second.loop)
+        rounds = compare(Relation.NE, own(one, 1), own(other, 2))
+        return [either(both(apart, rounds), both(negate(apart), negate(rounds))), *claims]
+    return claims
 
 
 def _is_exact(question: Question) -> bool:
     return all(loop.exact for r in (question.first, question.second) for loop in r.loops)
 
 
-def _qualifiers(attempt: Attempt, budget: Budget) -> tuple[str, ...]:
+def _qualifiers(attempt: Attempt, asker: Asker) -> tuple[str, ...]:
     widths = sorted({o.bits for r in attempt.reading.records for o in r.obligations})
-    out = [assumes_no_overflow(bits) for bits in widths if _may_fail(attempt, bits, budget)]
+    out = [assumes_no_overflow(bits) for bits in widths if _may_fail(attempt, bits, asker)]
     if attempt.domain.threads is not None and _uses_owner_rule(attempt):
         out.append(ONE_THREAD_PER_LANE)
     if attempt.contents is not None:
@@ -181,19 +204,14 @@ def _uses_owner_rule(attempt: Attempt) -> bool:
     return False
 
 
-def _may_fail(attempt: Attempt, bits: int, budget: Budget) -> bool:
+def _may_fail(attempt: Attempt, bits: int, asker: Asker) -> bool:
     """Whether some integer of this width may wrap somewhere in the proof's domain; true when that cannot be told."""
     each = {o for r in attempt.reading.records for o in r.obligations if o.bits == bits}
-    for obligation in sorted(each, key=hash):
-        encoding = Encoding(attempt.contents)
-        claim = [violated(encoding, obligation, 1), *in_grid(encoding, attempt.domain, 1)]
-        answer, _ = ask(encoding, claim, budget)
-        if answer != "unsat":
-            return True
-    return False
+    domain = attempt.domain
+    return not all(asker.never([violated(o), *in_grid(domain, 1)], attempt.contents) for o in sorted(each, key=hash))
 
 
-def wraps_nearby(program: Program, facts: LaunchFacts, budget: Budget, *, times: int = NEARBY) -> bool:
+def wraps_nearby(program: Program, facts: LaunchFacts, asker: Asker, *, times: int = NEARBY) -> bool:
     """Whether some integer may wrap at this launch's parameters on a grid at most `times` as large along each axis.
 
     True when that cannot be told. Where it is false, the proofs' unbounded integers are what this launch computes.
@@ -207,10 +225,9 @@ def wraps_nearby(program: Program, facts: LaunchFacts, budget: Budget, *, times:
         low, high = bounder.of(near.sum(obligation.value))
         if low is not None and high is not None and obligation.low <= low and high <= obligation.high:
             continue
-        encoding = Encoding(Contents(facts, layout))
-        claim = [violated(encoding, obligation, 1), *in_grid(encoding, domain, 1)]
-        claim += [encoding.variable(grid_size(a), 1) <= times * facts.grid[a] for a in domain.axes]
-        if ask(encoding, claim, budget)[0] != "unsat":
+        claims = [violated(obligation), *in_grid(domain, 1)]
+        claims += [compare(Relation.LE, variable(grid_size(a)), number(times * facts.grid[a])) for a in domain.axes]
+        if not asker.never(claims, Contents(facts, layout)):
             return True
     return False
 
@@ -224,17 +241,13 @@ def _nearby(var: Var, facts: LaunchFacts, times: int) -> Sum | None:
     return None
 
 
-def _witness(encoding: Encoding, model: Any, question: Question, facts: LaunchFacts, layout: Layout | None) -> Witness:
+def _witness(model: Model, question: Question, facts: LaunchFacts, layout: Layout | None) -> Witness:
     sides = []
     for copy, record in ((1, question.first), (2, question.second)):
-
-        def value(var: Var, copy: int = copy) -> int:
-            return int(model.eval(encoding.variable(var, copy), model_completion=True).as_long())
-
-        program = tuple(value(program_id(axis)) for axis in range(3))
-        lane = tuple(0 if v is None else value(v) for v in record.lanes)
-        rounds = tuple(value(loop.iteration) for loop in record.loops)
-        address = int(model.eval(encoding.sum(record.address, copy), model_completion=True).as_long())
+        program = tuple(model.value(own(program_id(axis), copy)) for axis in range(3))
+        lane = tuple(0 if v is None else model.value(own(v, copy)) for v in record.lanes)
+        rounds = tuple(model.value(own(loop.iteration, copy)) for loop in record.loops)
+        address = model.value(copier(copy).sum(record.address))
         if layout is not None:
             address = layout.real(address, held_storages(facts))
         sides.append(Side(record.access, (program[0], program[1], program[2]), lane, rounds, address))

@@ -3,37 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import z3
 
 from racefree.proof.smt.budget import Budget
+from racefree.proof.smt.contents import Contents
 from racefree.proof.smt.encoding import Encoding
+from racefree.proof.symbolic.terms import Condition, Sum
 
 Answer = Literal["sat", "unsat", "unknown"]
 
 
-def ask(encoding: Encoding, assertions: Sequence[Any], budget: Budget) -> tuple[Answer, Any]:
-    """Whether the assertions can hold together with the encoding's premises; a model if so.
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Numbers that satisfy a question. `exact` unless something in it was left unconstrained."""
 
-    Raises KeyboardInterrupt when Z3 was stopped from the keyboard.
+    encoding: Encoding
+    model: Any
+    exact: bool
+
+    def value(self, term: Sum) -> int:
+        return int(self.model.eval(self.encoding.sum(term), model_completion=True).as_long())
+
+
+def ask(
+    conditions: Sequence[Condition], budget: Budget, *, contents: Contents | None = None, listed: bool = True
+) -> tuple[Answer, Model | None]:
+    """Whether the conditions can hold together, within the bounds of their variables; a model if so.
+
+    `contents` tells what reads yield; unless `listed`, only within which bounds. Every question has its own Z3 context, so
+    threads may ask at once. Raises KeyboardInterrupt when Z3 was stopped from the keyboard.
     """
     steps = budget.next_query()
     if not steps:
         return "unknown", None
+    encoding = Encoding(contents, listed=listed)
+    asserted = [encoding.condition(c) for c in conditions]
     solver = z3.Then("simplify", "purify-arith", "solve-eqs", "propagate-ineqs", "smt", ctx=encoding.context).solver()
     solver.set("rlimit", steps)
-    solver.set("timeout", max(1, budget.left_ms()))
+    solver.set("timeout", budget.query_ms())
     solver.set("random_seed", 0)
-    solver.add(*encoding.premises)
-    solver.add(*assertions)
+    solver.add(*encoding.premises, *asserted)
     before = _used(solver)
     found = solver.check()
     budget.spend(max(1000, _used(solver) - before))
     if found == z3.unsat:
         return "unsat", None
     if found == z3.sat:
-        return "sat", solver.model()
+        return "sat", Model(encoding, solver.model(), exact=not encoding.inexact)
     if "interrupt" in solver.reason_unknown() and "keyboard" in solver.reason_unknown():
         raise KeyboardInterrupt
     return "unknown", None

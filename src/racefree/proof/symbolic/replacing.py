@@ -35,10 +35,14 @@ from racefree.proof.symbolic.terms import (
 
 
 class Replacer:
-    """Replaces variables by terms (None keeps one) all at once, remembering what it has rebuilt."""
+    """Replaces variables by terms (None keeps one) all at once, remembering what it has rebuilt.
 
-    def __init__(self, variables: Callable[[Var], Sum | None]) -> None:
+    `unknowns` is put behind the names of unknown values and conditions.
+    """
+
+    def __init__(self, variables: Callable[[Var], Sum | None], *, unknowns: str = "") -> None:
         self._variables = variables
+        self._suffix = unknowns
         self._atoms: dict[Atom, Sum] = {}
         self._sums: dict[Sum, Sum] = {}
         self._conditions: dict[Condition, Condition] = {}
@@ -62,7 +66,10 @@ class Replacer:
                 replaced = self._variables(atom)
                 return variable(atom) if replaced is None else replaced
             case Unknown():
-                return Sum(0, ((Unknown(atom.name, tuple(map(self.sum, atom.indices)), atom.low, atom.high), 1),))
+                return Sum(
+                    0,
+                    ((Unknown(atom.name + self._suffix, tuple(map(self.sum, atom.indices)), atom.low, atom.high), 1),),
+                )
             case Apply():
                 return apply(atom.function, self.sum(atom.left), self.sum(atom.right))
             case Choose():
@@ -83,7 +90,7 @@ class Replacer:
             case Truth():
                 return condition
             case FreeTruth():
-                return FreeTruth(condition.name, tuple(map(self.sum, condition.indices)))
+                return FreeTruth(condition.name + self._suffix, tuple(map(self.sum, condition.indices)))
             case Not():
                 return negate(self.condition(condition.operand))
             case Both():

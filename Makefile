@@ -2,30 +2,39 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+RUNS := $(VENV)/.runs
+DEVELOPS := $(VENV)/.develops
+INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt
 
-.PHONY: demo test lint types layers clean
+.PHONY: demo test docs lint types layers clean
 
-$(STAMP): pyproject.toml constraints.txt
+$(RUNS): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	$(INSTALL) -e '.[triton]' torch
 	touch $@
 
-demo: $(STAMP)
+$(DEVELOPS): $(RUNS)
+	$(INSTALL) -e '.[dev]'
+	touch $@
+
+demo: $(RUNS)
 	@$(BIN)/racefree check --verbose examples/first_race.py; code=$$?; \
 	if [ $$code -ne 1 ]; then echo "expected one race (exit status 1), got exit status $$code"; exit 1; fi
 
-test: $(STAMP)
+test: $(DEVELOPS)
 	$(BIN)/python -m pytest
 
-lint: $(STAMP)
+docs: $(DEVELOPS)
+	$(BIN)/sphinx-build -q -W --keep-going docs docs/_build/html
+
+lint: $(DEVELOPS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(STAMP)
+types: $(DEVELOPS)
 	$(BIN)/mypy
 
-layers: $(STAMP)
+layers: $(DEVELOPS)
 	$(BIN)/lint-imports --no-cache
 
 clean:

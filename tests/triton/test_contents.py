@@ -256,6 +256,10 @@ def test_uninitialised_memory_is_unknown_and_reads_as_zero(session: Session) -> 
     assert seen(table.fill_(1), session) == [1, 1, 1, 1]
 
 
+def test_growing_a_tensor_leaves_it_unknown(session: Session) -> None:
+    assert seen(torch.ones(2, dtype=torch.int64).resize_(4), session) == "it is uninitialised memory"
+
+
 def test_a_new_allocation_at_an_old_address_is_known(session: Session) -> None:
     for _ in range(100):
         out = torch.zeros(1 << 20, dtype=torch.int64)
@@ -274,6 +278,7 @@ def test_memory_borrowed_from_numpy_stays_unknown(session: Session) -> None:
     memory = np.zeros(4, dtype=np.int64)
     writer[(4,)](torch.tensor([1]), torch.from_numpy(memory))
     assert seen(torch.from_numpy(memory), session) == STALE
+    assert seen(torch.from_numpy(memory[2:]), session) == STALE
     torch.from_numpy(memory).zero_()
     assert seen(torch.from_numpy(memory), session) == [0, 0, 0, 0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -45,7 +46,8 @@ class StorageBook:
     def __init__(self, cap_bytes: int = DEFAULT_CAP_BYTES) -> None:
         self._cap_bytes = cap_bytes
         self._stale: dict[int, _Stale] = {}
-        self._borrowed: dict[int, str] = {}
+        self._borrowed: dict[int, tuple[int, str]] = {}
+        self._lock = threading.RLock()  # threads of the program compute while another one launches
         self._distrust: str | None = None
         self._copies: dict[int, _Copy] = {}
         self._meta: dict[int, tuple[Any, int]] = {}
@@ -58,9 +60,10 @@ class StorageBook:
 
     def mark_stale(self, storage: Any, why: str) -> None:
         """From now on the contents of a torch storage are not what the real program would see there."""
-        self._stale[storage._cdata] = _Stale(_weak(storage), why)
-        if _is_borrowed(storage):
-            self._borrowed[storage.data_ptr()] = why
+        with self._lock:
+            self._stale[storage._cdata] = _Stale(_weak(storage), why)
+            if _is_borrowed(storage):
+                self._borrowed[storage.data_ptr()] = storage.nbytes(), why
 
     def distrust_all(self, why: str) -> None:
         """From now on no contents are relied on: something may have written anywhere."""
@@ -68,14 +71,17 @@ class StorageBook:
 
     def mark_clean(self, storage: Any) -> None:
         """The whole storage was overwritten by torch with values that are real."""
-        self._stale.pop(storage._cdata, None)
-        if self._borrowed and _is_borrowed(storage):
-            self._borrowed.pop(storage.data_ptr(), None)
+        with self._lock:
+            self._stale.pop(storage._cdata, None)
+            found = self._borrowed.get(storage.data_ptr()) if self._borrowed else None
+            if found is not None and found[0] <= storage.nbytes():
+                del self._borrowed[storage.data_ptr()]
 
     def overwritten(self, tensor: Any, index: Any = ...) -> None:
         """Torch put real values into `tensor[index]`; a stale storage is clean once all of its elements were overwritten."""
         storage = tensor.untyped_storage()
-        stale = self._stale.get(storage._cdata)
+        with self._lock:
+            stale = self._stale.get(storage._cdata)
         whole = tensor.numel() * tensor.element_size() == storage.nbytes() and tensor.is_contiguous()
         if whole and _is_everything(index):
             self.mark_clean(storage)
@@ -91,7 +97,11 @@ class StorageBook:
         if found is not None and not found.weak.expired():
             return found.why
         if self._borrowed and _is_borrowed(storage):
-            return self._borrowed.get(storage.data_ptr(), self._distrust)
+            with self._lock:
+                start, end = storage.data_ptr(), storage.data_ptr() + storage.nbytes()
+                for address, (nbytes, why) in self._borrowed.items():
+                    if start < address + nbytes and address < end:
+                        return why
         return self._distrust
 
     def address_of(self, storage: Any, *, meta: bool) -> int:
@@ -144,10 +154,11 @@ class StorageBook:
 
     def _prune(self) -> None:
         """Drops what is known of freed storages, now and then, and the oldest copies beyond the cap."""
-        if len(self._stale) + len(self._meta) > self._prune_at:
-            self._stale = {k: v for k, v in self._stale.items() if not v.weak.expired()}
-            self._meta = {k: v for k, v in self._meta.items() if not v[0].expired()}
-            self._prune_at = max(_PRUNE_AT, 2 * (len(self._stale) + len(self._meta)))
+        with self._lock:
+            if len(self._stale) + len(self._meta) > self._prune_at:
+                self._stale = {k: v for k, v in self._stale.items() if not v.weak.expired()}
+                self._meta = {k: v for k, v in self._meta.items() if not v[0].expired()}
+                self._prune_at = max(_PRUNE_AT, 2 * (len(self._stale) + len(self._meta)))
         self._copies = {k: c for k, c in self._copies.items() if not c.weak.expired()}
         while sum(c.data.nbytes for c in self._copies.values()) > self._cap_bytes:
             del self._copies[next(iter(self._copies))]

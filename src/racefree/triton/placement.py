@@ -8,6 +8,7 @@ from typing import Any
 from racefree.triton.contents import StorageBook
 
 _PRUNE_AT = 4096
+UNINITIALISED = "it is uninitialised memory"
 _FROM_BACKWARD = "autograd computed it after a launch that did not run"
 _ZERO_FILL_BYTES = 64 << 20  # larger allocations come from the operating system as zero pages
 
@@ -67,7 +68,7 @@ class Placement:
             return
         if storage.nbytes() <= _ZERO_FILL_BYTES:
             storage.fill_(0)
-        self.book.mark_stale(storage, "it is uninitialised memory")
+        self.book.mark_stale(storage, UNINITIALISED)
 
 
 def torch_functions_off() -> Any:

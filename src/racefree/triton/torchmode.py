@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from racefree.triton.patches import first_outside_frame
-from racefree.triton.placement import Placement, storage_or_none, tensors_in
+from racefree.triton.placement import UNINITIALISED, Placement, storage_or_none, tensors_in
 
 Handler = Callable[[Placement, Any, tuple[Any, ...], dict[str, Any]], Any]
 
@@ -28,6 +28,7 @@ _VALUE_FREE = frozenset(
 _FILLS = ("zero_", "fill_", "constant_", "copy_")
 _DRAWS = ("normal_", "uniform_", "random_", "exponential_", "log_normal_", "cauchy_", "geometric_", "kaiming_uniform_")
 _OVERWRITES = frozenset((*_FILLS, *_DRAWS))
+_PARTLY_UNINITIALISED = frozenset(("resize_", "resize_as_", "new"))
 _SIZES = ("size", "stride", "dim", "ndimension", "numel", "nelement", "element_size", "storage_offset", "is_contiguous")
 _HANDLES = ("__get__", "__len__", "__hash__", "data_ptr", "untyped_storage", "is_floating_point")
 _PLAIN_ANSWERS = frozenset((*_SIZES, *_HANDLES))
@@ -104,6 +105,8 @@ def _call(
     if name in _UNINITIALISED:
         for tensor in outputs:
             placement.fresh(tensor)
+    elif name in _PARTLY_UNINITIALISED:
+        placement.mark_stale(outputs, UNINITIALISED)
     elif why is not None and name not in _VALUE_FREE and not _overwrites(placement, name, args, keywords, inputs):
         changed = [t for t, before in zip(inputs, versions, strict=True) if _changed(t, before, name)]
         placement.mark_stale(changed, why)

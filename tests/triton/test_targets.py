@@ -92,3 +92,5 @@ def test_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
         require_triton()
     with pytest.raises(MissingPackage, match="pip install torch"):
         require_torch()
+    with pytest.raises(MissingPackage, match=r"racefree\[triton\]"):
+        parse_target("cuda:80")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from racefree.errors import InputError
+from racefree.triton.versions import require_triton
 
 DEFAULT = "cuda:80"
 VARIABLE = "RACEFREE_TARGET"
@@ -65,7 +66,8 @@ def _card(target: Target) -> tuple[int, int]:
 def parse_target(text: str | None = None) -> Target:
     """Reads "cuda:80", "80", "sm_90", "hip:gfx942" or "gfx942"; None means `RACEFREE_TARGET`, else "cuda:80".
 
-    Raises `InputError` when the text names no target, or one that the installed Triton's compiler does not accept.
+    Raises `InputError` when the text names no target, or one that the installed Triton's compiler does not accept, and
+    `MissingPackage` without Triton.
     """
     origin = ""
     if text is None:
@@ -90,6 +92,7 @@ def gpu_target(target: Target) -> Any:
 
 
 def _check_compiler_accepts(target: Target, spelled: str) -> None:
+    require_triton()
     from triton.compiler import make_backend
 
     try:

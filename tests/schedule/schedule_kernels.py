@@ -1,8 +1,7 @@
 """Small kernels whose programs hand data to each other; every synchronisation can be left out."""
 
-import triton.language as tl
-
 import triton
+import triton.language as tl
 
 
 @triton.jit

@@ -315,8 +315,9 @@ def tensor(
 def launch(
     grid: int | tuple[int, int, int] = 1,
     num_warps: int = 1,
+    warp_size: int = 32,
     **arguments: Tensor | int,
 ) -> LaunchFacts:
     shape = (grid, 1, 1) if isinstance(grid, int) else grid
     bound = {name: Scalar(a) if isinstance(a, int) else a for name, a in arguments.items()}
-    return LaunchFacts("kernel", shape, dict(bound), num_warps=num_warps, triton_version="3.8.0")
+    return LaunchFacts("kernel", shape, dict(bound), num_warps=num_warps, warp_size=warp_size, triton_version="3.8.0")

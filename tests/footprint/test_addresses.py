@@ -14,7 +14,7 @@ from racefree.verdict import Status
 
 
 def status(kernel: Kernel, facts: LaunchFacts, *, strict: bool = False) -> Status:
-    return decide(kernel.program(), facts, Options(lanes="strict" if strict else "default")).status
+    return decide(kernel.program(), facts, Options(lanes="strict" if strict else "default", scope="launch")).status
 
 
 @pytest.mark.parametrize(("byte", "racing"), [(0, True), (3, True), (4, False), (7, False)])

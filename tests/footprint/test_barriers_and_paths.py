@@ -28,7 +28,7 @@ def write_then_read_back(between: Callable[[Kernel, Value], None], grid: int, **
     between(kernel, pid)
     kernel.load(kernel.at(x, kernel.add(reversed_lanes(kernel, lane), base)))
     facts = launch(grid, x=tensor(1 << 20, LANES * grid), **flags)  # type: ignore[arg-type]
-    return decide(kernel.program(), facts, Options())
+    return decide(kernel.program(), facts, Options(scope="launch"))
 
 
 def barrier_where(lowest: int) -> Callable[[Kernel, Value], None]:
@@ -93,7 +93,7 @@ def test_a_barrier_under_a_flag_read_from_memory(flags: tuple[int, ...]) -> None
     kernel.load(kernel.at(x, kernel.add(reversed_lanes(kernel, lane), base)))
     del table
     facts = launch(4, x=tensor(1 << 20, 4 * LANES), flags=tensor(1 << 30, 4, contents=flags))
-    found = decide(kernel.program(), facts, Options())
+    found = decide(kernel.program(), facts, Options(scope="launch"))
     assert found.status is (Status.OK if all(flags) else Status.RACES)
     assert all(not flags[race.programs[0][0]] for race in found.races)
 
@@ -108,7 +108,7 @@ def test_barriers_under_a_condition_that_is_not_known_order_nothing(trips: int) 
     with kernel.when(condition), kernel.loop(0, trips):
         kernel.barrier()
     kernel.load(kernel.at(x, reversed_lanes(kernel, lane)))
-    found = decide(kernel.program(), launch(1, x=tensor(1 << 20, 64), flag=tensor(1 << 30, 1)), Options())
+    found = decide(kernel.program(), launch(1, x=tensor(1 << 20, 64), flag=tensor(1 << 30, 1)), Options(scope="launch"))
     assert found.status is Status.UNSUPPORTED
     assert found.refusal is not None
     assert found.refusal.kind == "potential-race"
@@ -126,7 +126,7 @@ def stencil_in_loop(*, first: bool, last: bool) -> RaceConfigVerdict:
         kernel.store(kernel.at(x, lane), loaded)
         if last:
             kernel.barrier()
-    return decide(kernel.program(), launch(1, x=tensor(1 << 20, LANES + 1)), Options())
+    return decide(kernel.program(), launch(1, x=tensor(1 << 20, LANES + 1)), Options(scope="launch"))
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -146,7 +146,7 @@ def handed_on(distance: int, trips: int) -> Status:
         kernel.barrier()
         there = kernel.sub(here, distance * LANES)
         kernel.load(kernel.at(x, kernel.add(reversed_lanes(kernel, lane), there)))
-    return decide(kernel.program(), launch(1, x=tensor(1 << 20, 64 * LANES)), Options()).status
+    return decide(kernel.program(), launch(1, x=tensor(1 << 20, 64 * LANES)), Options(scope="launch")).status
 
 
 @pytest.mark.parametrize("distance", [-2, -1, 0, 1, 2])
@@ -165,7 +165,7 @@ def test_a_store_repeated_by_a_loop_is_ordered_by_its_thread_alone(strict: bool,
     with kernel.loop(0, trips):
         kernel.store(kernel.at(x, lane))
     facts = launch(1, x=tensor(1 << 20, LANES), length=tensor(1 << 30, 1))
-    found = decide(kernel.program(), facts, Options(lanes="strict" if strict else "default"))
+    found = decide(kernel.program(), facts, Options(lanes="strict" if strict else "default", scope="launch"))
     if strict:
         assert found.status is (Status.RACES if known else Status.UNSUPPORTED)
     else:
@@ -184,6 +184,6 @@ def test_an_empty_loop_without_an_end_is_given_up() -> None:
         pass
     loop.close(endless, loop.before_args, loop.after_args)
     kernel.store(kernel.at(x, loop.results[0]))
-    found = decide(kernel.program(), launch(2, x=tensor(1 << 20, LANES)), Options())
+    found = decide(kernel.program(), launch(2, x=tensor(1 << 20, LANES)), Options(scope="launch"))
     assert found.refusal is not None
     assert found.refusal.kind == "loop-budget"

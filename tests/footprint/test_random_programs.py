@@ -1,0 +1,113 @@
+"""Footprints and verdicts of random kernels against running every program instance with plain integers."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from random_programs import generate
+
+from racefree.graph.launch import LaunchFacts
+from racefree.graph.program import For, Program, walk
+from racefree.proof.footprint import survey as surveying
+from racefree.proof.footprint.evaluate import Footprint
+from racefree.proof.footprint.listing import _epochs
+from racefree.proof.footprint.shadow import extents_of, points
+from racefree.proof.footprint.survey import Facts, evaluation, prepare
+from racefree.proof.footprint.values import I64
+from racefree.proof.replay.enumeration import Rules, enumerate_races
+from racefree.proof.replay.machine import Unreplayable
+from racefree.proof.replay.run import run_program
+from racefree.proof.rungs import Options, decide
+from racefree.verdict import Status
+
+Execution = tuple[int, int, tuple[int, ...], tuple[int, ...], int, int]
+"""Access, program, iterations, lane, virtual address, barriers passed."""
+
+
+def from_footprints(program: Program, facts: LaunchFacts, *, step_all: bool) -> Counter[Execution]:
+    """Every active element of every footprint."""
+    launch = prepare(program, facts)
+    found: Counter[Execution] = Counter()
+    if step_all:
+        stepped = frozenset(id(s) for s in walk(program.body) if isinstance(s, For))
+        programs = np.arange(launch.programs, dtype=np.int64)
+        for footprint in evaluation(launch, programs, stepped).run():
+            found += _executions(footprint, programs)
+        return found
+    for chunk in surveying.survey(launch, Facts()):
+        for footprint in chunk.footprints:
+            found += _executions(footprint, chunk.programs)
+    return found
+
+
+def _executions(footprint: Footprint, programs: I64) -> Counter[Execution]:
+    assert footprint.where.exact
+    cells = points(footprint, footprint.where.may, len(programs), 0, 1 << 22)
+    if cells is None:
+        return Counter()
+    extents, loops = extents_of(footprint), len(footprint.loops)
+    at = tuple(np.unravel_index(cells.cell, extents)) if extents else ()
+    epochs, sure = _epochs(footprint.epoch.barriers, cells.rows, tuple(np.asarray(a, dtype=np.int64) for a in at))
+    assert sure.all()
+    out: Counter[Execution] = Counter()
+    for k in range(len(cells.rows)):
+        where = tuple(int(a[k]) for a in at)
+        iterations = tuple(t.step if t.axis is None else where[t.axis] for t in footprint.nest)
+        program = int(programs[cells.rows[k]])
+        out[(footprint.access.index, program, iterations, where[loops:], int(cells.address[k]), int(epochs[k]))] += 1
+    return out
+
+
+def from_replay(program: Program, facts: LaunchFacts) -> Counter[Execution]:
+    launch = prepare(program, facts)
+    found: Counter[Execution] = Counter()
+    for linear in range(launch.programs):
+        x, y, z = (int(p[0]) for p in launch.pids(np.array([linear])))
+        for event in run_program(program, facts, (x, y, z)):
+            if event.index not in launch.slice.relevant:
+                continue
+            for lane in np.argwhere(event.active):
+                position = tuple(int(p) for p in lane)
+                real = int(event.addresses[position])
+                cluster = next(c for c in launch.space.clusters if c.start <= real < c.end)
+                found[(event.index, linear, event.iterations, position, real + cluster.shift, event.epoch)] += 1
+    return found
+
+
+SEEDS = range(60)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_footprints_hold_every_execution(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    program, facts = generate(seed)
+    expected = from_replay(program, facts)
+    assert from_footprints(program, facts, step_all=True) == expected
+    assert from_footprints(program, facts, step_all=False) == expected
+    monkeypatch.setattr(surveying, "CELL_LIMIT", 200)
+    assert from_footprints(program, facts, step_all=False) == expected
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("strict", [True, False])
+def test_verdicts_agree_with_every_pair_of_executions(seed: int, strict: bool) -> None:
+    disagreement = compare_verdict(seed, strict=strict)
+    assert disagreement is None
+
+
+def compare_verdict(seed: int, *, strict: bool) -> str | None:
+    program, facts = generate(seed)
+    verdict = decide(program, facts, Options(lanes="strict" if strict else "default", scope="launch"))
+    try:
+        most = enumerate_races(program, facts, Rules(strict_lanes=strict, cross_lanes=False))
+        least = enumerate_races(program, facts, Rules(strict_lanes=strict, cross_lanes=True))
+    except Unreplayable:
+        return "unreplayable"
+    if verdict.status is Status.OK and least.races:
+        return f"ok, and yet {least.races[0]}"
+    if verdict.status is Status.RACES and not most.races:
+        return f"races, and yet none: {verdict.races[0]}"
+    if verdict.refusal is not None and verdict.refusal.kind == "internal-error":
+        return verdict.refusal.reason
+    return None

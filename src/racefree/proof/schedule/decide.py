@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -27,12 +28,14 @@ RUNG = "schedule"
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much to try: transitions in all, program instances, statements per instance, transitions after a first race."""
+    """How much to try: transitions per group of instances that share atomics, program instances, statements per instance,
+    transitions after a first race. `seconds` on the clock are the safety net."""
 
     transitions: int = 60_000
     instances: int = 4096
     statements: int = 200_000
     after_race: int = 300
+    seconds: float = 30.0
 
 
 def decide(
@@ -106,6 +109,7 @@ class _Rung:
         self, machine: Machine, pids: list[Pid], initial: dict[int, int | None]
     ) -> list[tuple[list[Pid], Exploration]]:
         """Instances that share no atomic cell never order each other, so each group is explored alone."""
+        deadline = time.monotonic() + self.budget.seconds
         blurred: set[int] = set()
         places: list[tuple[int, int]] = []
         groups = [[pid] for pid in pids]
@@ -117,7 +121,9 @@ class _Rung:
                     explorer = Explorer(
                         machine, group, blurred=blurred, places=places, initial=initial, budget=self.budget.transitions
                     )
-                    known[key] = explorer.run(self.budget.after_race)
+                    known[key] = explorer.run(self.budget.after_race, deadline)
+                    if known[key].over_budget and time.monotonic() > deadline:
+                        return [(g, known[tuple(g)]) for g in groups if tuple(g) in known]
             again = [known[tuple(g)] for g in groups]
             fresh = [p for e in again for p in e.missed if p not in places]
             dim = set().union(*(e.blurred for e in again)) - blurred

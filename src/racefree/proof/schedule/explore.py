@@ -7,6 +7,7 @@ may see any write of the chain not yet known to be overwritten. Equal states are
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -122,8 +123,11 @@ class Explorer:
 
     # ---- search ------------------------------------------------------------------------------------------------------
 
-    def run(self, extra_after_race: int) -> Exploration:
-        """Visit every reachable state; after a race only `extra_after_race` more steps, to see what else there is."""
+    def run(self, extra_after_race: int, deadline: float) -> Exploration:
+        """Visit every reachable state; after a race only `extra_after_race` more steps, to see what else there is.
+
+        Past `deadline` (of the monotonic clock) the exploration ends over budget.
+        """
         state = self._first()
         stack = [state]
         self._is_new(state)
@@ -138,7 +142,7 @@ class Explorer:
                     stack.append(following)
             if self.result.races:
                 left = min(left, extra_after_race)
-            if left <= 0:
+            if left <= 0 or time.monotonic() > deadline:
                 self.result.over_budget = bool(stack)
                 break
         return self.result
@@ -171,9 +175,9 @@ class Explorer:
         newest = len(writes) - 1
         yield newest
         access = pending.access
-        oldest = thread.seen[cell] if cell < len(thread.seen) else 0
         if access.index not in self.machine.stale:
             return
+        oldest = thread.seen[cell] if cell < len(thread.seen) else 0
         for position in range(newest - 1, oldest - 1, -1):
             key = (access.index, writes[position].value, pending.operands)
             if key not in self._effects:

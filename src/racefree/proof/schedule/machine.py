@@ -165,6 +165,9 @@ class Machine:
         assert pending is not None
         access = pending.access
         thread.pending = None
+        if access.kind is Kind.LOAD:
+            self._read(segment, access, pending.address, seen)
+            return None
         assert access.sem is not None
         assert access.scope is not None
         broad = access.scope.spans_programs
@@ -201,6 +204,18 @@ class Machine:
             lanes = unknown(()) if seen.value is None else constant(seen.value, access.result)
             self._bind(thread, (access.result,), [Val(lanes, frozenset((number,)), NONE, NONE, acquired)])
         return left
+
+    def _read(self, segment: Segment, access: Access, address: int, seen: Observed) -> None:
+        """A plain load sees the newest write: one that is not ordered before it, or after, is a race and reported as such."""
+        thread = segment.thread
+        number = thread.reads
+        uses = self._uses(thread, access)
+        self._touch(segment, access, np.array([address], dtype=np.int64), np.zeros(1, np.int64), np.ones(1, np.bool_))
+        assert access.result is not None
+        lanes = unknown(()) if seen.value is None else constant(seen.value, access.result)
+        self._bind(
+            thread, (access.result,), [Val(lanes, uses.lane | {number}, uses.every, uses.maybe, uses.acquired)]
+        )
 
     def _publish(self, thread: Thread, access: Access, seen: Observed, value: int | None, uses: Val) -> Left:
         """A write that changed the value: it continues the release sequence, and may release itself."""
@@ -458,7 +473,8 @@ class Machine:
             self._stop(thread, "indirect-address", "the address of an access is not known", access.site)
             return False
         sure = on if mask is None else on & np.broadcast_to(mask.known, shape)
-        if access.index in self.relevance.synchronising and bool(on):
+        steps = access.kind.atomic or access.index in self.racing
+        if access.index in self.relevance.synchronising and steps and bool(on):
             if not bool(sure):
                 self._stop(thread, "control-flow", "whether an atomic happens is not known", access.site)
                 return False

@@ -13,10 +13,10 @@ from racefree.proof.replay.memory import launch_memory, pointer_roots, storages_
 
 @dataclass(frozen=True, slots=True)
 class Relevance:
-    """`values` (by index) are computed; `synchronising` accesses (by index) are executed one at a time; what the accesses
-    in `valued` write is computed too.
+    """`values` (by index) are computed; `synchronising` accesses (by index) are executed one at a time: atomics on one
+    element, and plain loads of one element whose value decides something. What the accesses in `valued` write is computed too.
 
-    Where no result of an atomic decides anything, atomics order nothing that another execution does not leave unordered,
+    Where no such value decides anything, atomics order nothing that another execution does not leave unordered,
     so `synchronising` is empty.
     """
 
@@ -32,24 +32,46 @@ def scalar_atomic(access: Access) -> bool:
 
 def relevance(program: Program) -> Relevance:
     everything = accesses(program)
-    valued = _valued(program)
+    reads = _changing_reads(program)
+    valued = _valued(program, reads)
     values = _slice(program, valued)
-    observed = any(a.kind.atomic and a.result is not None and a.result.index in values for a in everything)
-    synchronising = frozenset(a.index for a in everything if observed and scalar_atomic(a))
-    return Relevance(values, synchronising, valued)
+    deciding = [a for a in everything if a.result is not None and a.result.index in values]
+    steps = [a for a in everything if scalar_atomic(a)] + [a for a in deciding if a.index in reads]
+    observed = any(a.kind.atomic or a.index in reads for a in deciding)
+    return Relevance(values, frozenset(a.index for a in steps if observed), valued)
 
 
-def _valued(program: Program) -> frozenset[int]:
-    """Scalar integer atomics, and scalar integer stores through a pointer that may be that of such an atomic."""
+def _changing_reads(program: Program) -> frozenset[int]:
+    """Plain loads of one integer (by index) through a pointer that something may be written through."""
+    everything = accesses(program)
+    roots = pointer_roots(program)
+    written = [roots[a.index] for a in everything if a.kind.writes]
+    return frozenset(
+        a.index
+        for a in everything
+        if a.kind is Kind.LOAD
+        and a.shape == ()
+        and a.result is not None
+        and isinstance(a.result.element, Int)
+        and any(_may_meet(roots[a.index], other) for other in written)
+    )
+
+
+def _may_meet(a: frozenset[str] | None, b: frozenset[str] | None) -> bool:
+    return a is None or b is None or not a.isdisjoint(b)
+
+
+def _valued(program: Program, reads: frozenset[int]) -> frozenset[int]:
+    """Scalar integer atomics, and scalar integer stores that such an atomic, or one of the loads in `reads`, may see."""
     everything = accesses(program)
     roots = pointer_roots(program)
     atomics = [a for a in everything if scalar_atomic(a)]
-    names = [roots[a.index] for a in atomics]
+    names = [roots[a.index] for a in atomics] + [roots[index] for index in sorted(reads)]
     out = {a.index for a in atomics}
     for access in everything:
         if access.kind is Kind.STORE and access.shape == () and isinstance(access.operands[0].element, Int):
             mine = roots[access.index]
-            if any(mine is None or other is None or not mine.isdisjoint(other) for other in names):
+            if any(_may_meet(mine, other) for other in names):
                 out.add(access.index)
     return frozenset(out)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import runpy
 import sys
 import threading
 import traceback
@@ -45,8 +44,16 @@ def check(request: Request, found: Found) -> None:
         def add(launch: Launch) -> None:
             (found.add if spool.in_owner else spool.write)(launch)
 
-        with deciding(analyst, add, also=_keep(request, found)):
-            script = _ending(str(request.path), lambda: _run(request.path, request.arguments))
+        keep = _keep(request, found)
+        skipped = threading.Event()
+
+        def take(captured: CapturedLaunch) -> None:
+            skipped.set()
+            if keep is not None:
+                keep(captured)
+
+        with deciding(analyst, add, also=take):
+            script = _ending(str(request.path), lambda: _run(request.path, request.arguments, skipped.is_set))
             if os.getpid() != owner:
                 _leave_child(script)
     found.script = script
@@ -77,13 +84,16 @@ def _check_syntax(path: Path) -> None:
         raise InputError(f"{path} is no Python script: {error}") from error
 
 
-def _run(path: Path, arguments: tuple[str, ...]) -> None:
+def _run(path: Path, arguments: tuple[str, ...], kernel_skipped: Callable[[], bool]) -> None:
+    """Runs the script as `__main__`. What it asserts about results counts only until a kernel has been skipped."""
+    from racefree.triton.asserts import run_script
+
     argv, search = sys.argv, list(sys.path)
     sys.argv = [str(path), *arguments]
     sys.path.insert(0, str(path.resolve().parent))
     try:
         with _soft_exit():
-            runpy.run_path(str(path), run_name="__main__")
+            run_script(path, kernel_skipped)
             for thread in threading.enumerate():
                 if thread is not threading.current_thread() and not thread.daemon:
                     thread.join()

@@ -46,7 +46,7 @@ class MemoryModels(SphinxDirective):
 
 def row(model: MemoryModel) -> tuple[str, str, str, str]:
     facts = (model.barrier_before_release, model.barrier_after_acquire, model.barrier_in_reduction)
-    none = "none" if model.known else "not measured"
+    none = "none counted" if model.known else "not measured"
     before, after, inside = ("barrier" if fact else none for fact in facts)
     return model.name, before, after, inside
 

@@ -12,15 +12,13 @@ from racefree.verdict import CompiledRaceRecord, RaceAccess, RaceConfigVerdict, 
 
 _RACES_SHOWN = 10
 
+# All else is in the colours of the page; these stand out from white and from black alike, whichever the page is.
 _COLOURS = {
-    Status.OK: ("#1a7f37", "#4ac26b"),
-    Status.RACES: ("#c5221f", "#ff7b72"),
-    Status.UNSUPPORTED: ("#8a5a00", "#e3b341"),
-    Status.VACUOUS: ("#57606a", "#9da7b3"),
+    Status.OK: "#1f883d",
+    Status.RACES: "#d93025",
+    Status.UNSUPPORTED: "#9a6700",
+    Status.VACUOUS: "#6e7781",
 }
-
-# Colours come from the page (currentColor, inherit) but for the status, which light-dark() chooses where it is known.
-_BOX = "font-family:inherit;border-left:4px solid {line};padding:.2em .8em;margin:.4em 0"
 _CODE = "margin:.3em 0;white-space:pre-wrap;background:transparent;color:inherit;font-size:.95em"
 _FAINT = "opacity:.75"
 
@@ -47,8 +45,8 @@ def of_race(record: CompiledRaceRecord) -> str:
 
 
 def _boxed(status: Status, inside: str) -> str:
-    light, dark = _COLOURS[status]
-    return f"<div style='{_BOX.format(line=light)};border-left-color:light-dark({light},{dark})'>{inside}</div>"
+    style = f"border-left:4px solid {_COLOURS[status]};padding:.2em .8em;margin:.4em 0"
+    return f"<div style='{style}'>{inside}</div>"
 
 
 def _verdict(verdict: RaceVerdict) -> str:
@@ -65,7 +63,6 @@ def _verdict(verdict: RaceVerdict) -> str:
 
 
 def _status(verdict: RaceVerdict) -> str:
-    light, dark = _COLOURS[verdict.status]
     words = {
         Status.OK: f"proved race-free for {verdict.scope.value if verdict.scope else 'this launch'}",
         Status.RACES: "this launch races",
@@ -73,7 +70,7 @@ def _status(verdict: RaceVerdict) -> str:
         Status.VACUOUS: "nothing can execute, nothing is claimed",
     }[verdict.status]
     assumed = f"; {', '.join(verdict.qualifiers)}" if verdict.qualifiers else ""
-    name = f"<b style='color:{light};color:light-dark({light},{dark})'>{verdict.status.value}</b>"
+    name = f"<b style='color:{_COLOURS[verdict.status]}'>{verdict.status.value}</b>"
     return f"<div>{name} {escape(words + assumed)}</div>"
 
 

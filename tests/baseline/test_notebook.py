@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -84,8 +85,19 @@ def test_launch(race: CompiledRaceRecord) -> None:
     assert len(launch._repr_html_()) < 20_000
 
 
+def luminance(colour: str) -> float:
+    """Relative luminance of `#rrggbb`, as the accessibility guidelines of the web define it."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
 @pytest.mark.parametrize("status", list(Status))
-def test_colours_for_light_and_dark_pages(status: Status) -> None:
+def test_colours_stand_out_from_white_and_from_black(status: Status) -> None:
     shown = verdict(status)._repr_html_()
-    assert "border-left-color:light-dark(#" in shown
+    colours = set(re.findall("#[0-9a-f]{6}", shown))
+    assert colours
+    for colour in colours:
+        assert 1.05 / (luminance(colour) + 0.05) > 4.3, colour
+        assert (luminance(colour) + 0.05) / 0.05 > 4.3, colour
     assert "background:#" not in shown

@@ -1,0 +1,110 @@
+"""The documentation builds without a warning, and says what the program says."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pages import ROOT
+
+from racefree.config import Settings
+from racefree.proof.memory_model import memory_model
+from racefree.report import exits, formats
+from racefree.report.rules import RULES
+from racefree.verdict import (
+    ASSUMES_TERMINATION,
+    ONE_THREAD_PER_LANE,
+    READS_CONTENTS,
+    REDUCTIONS_SYNCHRONISE,
+    ProofScope,
+    Status,
+    assumes_no_overflow,
+)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pages as HTML; any warning fails."""
+    out = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "sphinx",
+            "-q",
+            "-W",
+            "--keep-going",
+            "-E",
+            "-d",
+            out / "trees",
+            ROOT / "docs",
+            out / "html",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return out / "html"
+
+
+def words(page: Path) -> str:
+    """The text of a page, without its markup."""
+    body = page.read_text(encoding="utf-8").partition("<article")[2].partition("</article>")[0]
+    return " ".join(re.sub(r"<[^>]+>", "", body).split())
+
+
+def test_every_rule_has_its_section(site: Path) -> None:
+    html = (site / "rules.html").read_text(encoding="utf-8")
+    said = words(site / "rules.html")
+    for rule in RULES.values():
+        assert f'<section id="{rule.name.lower()}">' in html
+        assert f"{rule.name}: {rule.title}" in said
+        assert " ".join(rule.hardware.replace("`", "").split())[:40] in said.replace("’", "'")
+
+
+def test_the_memory_models_are_those_of_the_program(site: Path) -> None:
+    said = words(site / "memory-model.html")
+    for version, row in (
+        ("3.8", "none counted none counted barrier"),
+        ("3.9", "barrier barrier none counted"),
+    ):
+        model = memory_model(version, "cuda:80")
+        facts = (model.barrier_before_release, model.barrier_after_acquire, model.barrier_in_reduction)
+        assert " ".join("barrier" if fact else "none counted" for fact in facts) == row
+        assert f"{model.name} {row}" in said
+    assert "(nothing added) not measured not measured not measured" in said
+
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
+def test_words_of_a_verdict_are_explained() -> None:
+    text = page("verdicts.md")
+    qualifiers = (
+        ASSUMES_TERMINATION,
+        ONE_THREAD_PER_LANE,
+        READS_CONTENTS,
+        REDUCTIONS_SYNCHRONISE,
+        assumes_no_overflow(32),
+    )
+    for word in (*(s.value for s in Status), *(s.value for s in ProofScope), *qualifiers):
+        assert f"| `{word}` |" in text, word
+
+
+def test_every_format_and_exit_status_is_listed() -> None:
+    for name in formats.NAMES:
+        assert f"| `{name}` |" in page("formats.md"), name
+    statuses = [value for name, value in vars(exits).items() if name.isupper() and isinstance(value, int)]
+    assert len(statuses) == 7
+    for status in statuses:
+        assert f"\n| {status} |" in page("exit-status.md"), status
+
+
+def test_every_setting_is_shown() -> None:
+    for name in Settings.__dataclass_fields__:
+        assert re.search(rf"^{name} = ", page("continuous-integration.md"), re.MULTILINE), name

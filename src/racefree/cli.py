@@ -60,6 +60,10 @@ def racefree_command() -> None:
 @click.option(
     "--order", type=click.Choice(["both", "dependencies", "semaphores"]), help="What orders engine programs [both]."
 )
+@click.option(
+    "--all/--first", "all_races", default=True, help="All races of an engine program, or only the first [all]."
+)
+@click.option("--compiler-exemptions", is_flag=True, help="Answer for BIR as its compiler's own check would.")
 @click.option("-v", "--verbose", is_flag=True, help="Also show what was proved, and for which launches.")
 @click.option("-q", "--quiet", is_flag=True, help="Show races and what was not analysed, nothing else.")
 @click.argument("path", type=click.Path(path_type=Path))
@@ -169,6 +173,8 @@ def _check(paths: Sequence[Path], arguments: Sequence[str], options: dict[str, A
                 given=tuple(options.get("given", ())),
                 save_to=options.get("save_to"),
                 order=options.get("order") or "both",
+                all_races=options.get("all_races", True),
+                compiler_exemptions=options.get("compiler_exemptions", False),
                 draws=any(name in formats.DRAWN for name, _ in targets),
             )
             for file in files

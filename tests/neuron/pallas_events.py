@@ -49,6 +49,7 @@ def program(case: Case) -> EngineProgram:
     """Waits take away what they waited for, so the n-th wait on a semaphore asks for the sum of the first n."""
     builder = ProgramBuilder(case.kernel)
     waited: dict[str, int] = {}
+    cores = [builder.engine(f"core{one}") for one in sorted({event["core"] for event in case.events} - {-1})]
 
     def touch(row: int, region: dict[str, Any], flags: AccessFlag) -> None:
         space = builder.space(MemoryKind.DRAM, region["buffer"])
@@ -57,6 +58,8 @@ def program(case: Case) -> EngineProgram:
 
     for number, event in enumerate(case.events):
         if event["event"] == "barrier":
+            if len(cores) > 1:
+                builder.barrier(f"barrier {number}", "barrier", cores)
             continue
         core = builder.engine(f"core{event['core']}")
         name = f"{event['event']} {number}"

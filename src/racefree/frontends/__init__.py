@@ -24,7 +24,8 @@ HEAD_BYTES = 4096
 class Request:
     """One input and how to check it.
 
-    `arguments` belong to a script, `grid` and `given` (`NAME=VALUE`) to a bare module, `order` to an engine program.
+    `arguments` belong to a script, `grid` and `given` (`NAME=VALUE`) to a bare module, `order`, `all_races` and
+    `compiler_exemptions` to an engine program.
     `draws` asks for pictures, for a report that shows them.
     """
 
@@ -35,6 +36,8 @@ class Request:
     given: tuple[str, ...] = ()
     save_to: Path | None = None
     order: str = "both"
+    all_races: bool = True
+    compiler_exemptions: bool = False
     draws: bool = False
 
 
@@ -110,6 +113,11 @@ def _is_engine_program(path: Path, head: bytes) -> bool:
     return (is_json(head) and b"racefree-" not in head[:200]) or path.suffix == ".cbor"
 
 
+def _is_command_stream(_path: Path, head: bytes) -> bool:
+    """Driver payloads of Ethos-U."""
+    return head.startswith(b"COP1")
+
+
 def _is_ttir(path: Path, head: bytes) -> bool:
     return path.suffix in (".ttir", ".mlir") or any(
         line.lstrip().startswith((b"module", b'"builtin.module"'))
@@ -125,6 +133,7 @@ def _is_script(path: Path, head: bytes) -> bool:
 FRONT_ENDS = (
     FrontEnd("saved launch", _is_saved_launch, "racefree.frontends.saved"),
     FrontEnd("engine program", _is_engine_program, "racefree.frontends.engine", together=True),
+    FrontEnd("command stream", _is_command_stream, "racefree.frontends.command_stream"),
     FrontEnd("TTIR module", _is_ttir, "racefree.frontends.module"),
     FrontEnd("Python script", _is_script, "racefree.frontends.script", takes_arguments=True),
 )

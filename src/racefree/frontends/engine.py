@@ -20,7 +20,10 @@ def check(requests: Sequence[Request], found: Found) -> None:
     from racefree.report.logical_cores import subjects
 
     paths = [str(request.path) for request in requests]
-    verdict = check_files(paths, order=requests[0].order)
+    asked = requests[0]
+    verdict = check_files(
+        paths, order=asked.order, all_races=asked.all_races, compiler_exemptions=asked.compiler_exemptions
+    )
     for file in verdict.files:
         drawn = _timelines(file) if requests[0].draws else {}
         for program in file.programs:

@@ -165,7 +165,7 @@ def _access(program: EngineProgram, index: int, row: int) -> EngineAccess:
         iteration=0,
         write=bool(int(program.accesses.flags[row]) & AccessFlag.WRITE),
         buffer=buffer.name,
-        memory=program.spaces[buffer.space].name,
+        memory=program.spaces[buffer.space].kind.value,
         clock=(),
         source=None if site is None else (site.file, site.line, site.function),
     )

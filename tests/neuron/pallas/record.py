@@ -9,6 +9,7 @@ transfer gets is random, so each setting runs several times.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import io
 import json
@@ -504,6 +505,67 @@ def send_and_receive(keep: frozenset[str], params: Any) -> Case:
     return _call(body, [pltpu.VMEM((16, 128), F32)] * 2 + [DMA((2,))], inputs=1, params=params), (_x(),)
 
 
+def _on_two_cores(body: Callable[..., None], scratch: tuple[Any, ...], params: Any) -> Case:
+    """`body(core, x, y, *scratch)` on both cores of a device; `x` and `y` lie in memory that they share."""
+    both = dataclasses.replace(params, num_cores_or_threads=2)
+
+    def call(x: Any) -> Any:
+        def inner(refs: Any) -> None:
+            @pl.core_map(pltpu.create_tensorcore_mesh("core", num_cores=2), interpret=both)
+            def _() -> None:
+                core = lax.axis_index("core")
+                pl.run_scoped(lambda *allocated: body(core, *refs, *allocated), *scratch)
+
+        return pl.run_state(inner)((x, jnp.zeros_like(x)))[1]
+
+    return jax.jit(call), (_x(),)
+
+
+def hand_over(keep: frozenset[str], params: Any) -> Case:
+    def body(core, x, y, s, a):
+        @pl.when(core == 0)
+        def _():
+            pltpu.sync_copy(x, y)
+            pl.semaphore_signal(s, 1, core_index=1)
+
+        @pl.when(core == 1)
+        def _():
+            if "ready" in keep:
+                pl.semaphore_wait(s, 1)
+            pltpu.sync_copy(y, a)
+            if "ready" not in keep:
+                pl.semaphore_wait(s, 1)
+
+    return _on_two_cores(body, (pltpu.SemaphoreType.REGULAR, pltpu.VMEM((16, 128), F32)), params)
+
+
+def there_and_back(keep: frozenset[str], params: Any) -> Case:
+    def body(core, x, y, s, a):
+        upper, lower = y.at[pl.ds(0, 8)], y.at[pl.ds(8, 8)]
+
+        @pl.when(core == 0)
+        def _():
+            pltpu.sync_copy(x.at[pl.ds(0, 8)], upper)
+            pl.semaphore_signal(s, 1, core_index=1)
+            if "back" in keep:
+                pl.semaphore_wait(s, 1)
+            pltpu.sync_copy(lower, a)
+            if "back" not in keep:
+                pl.semaphore_wait(s, 1)
+
+        @pl.when(core == 1)
+        def _():
+            if "there" in keep:
+                pl.semaphore_wait(s, 1)
+            pltpu.sync_copy(upper, a)
+            pltpu.sync_copy(a, lower)
+            if "there" not in keep:
+                pl.semaphore_wait(s, 1)
+            pl.semaphore_signal(s, 1, core_index=0)
+
+    return _on_two_cores(body, (pltpu.SemaphoreType.REGULAR, pltpu.VMEM((8, 128), F32)), params)
+
+
 KERNELS: dict[str, tuple[Callable[[frozenset[str], Any], Case], tuple[frozenset[str], ...]]] = {
     factory.__name__: (factory, tuple(frozenset(one.split()) for one in subsets))
     for factory, subsets in [
@@ -525,6 +587,8 @@ KERNELS: dict[str, tuple[Callable[[frozenset[str], Any], Case], tuple[frozenset[
         (grid_pipeline, ("load", "")),
         (loop_of_copies, ("store", "")),
         (send_and_receive, ("sent received", "sent", "received")),
+        (hand_over, ("ready", "")),
+        (there_and_back, ("there back", "there", "back")),
     ]
 }
 

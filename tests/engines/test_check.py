@@ -315,6 +315,20 @@ def test_first_only_and_limits() -> None:
     assert first in every.races
 
 
+def test_more_pairs_than_are_looked_at_are_never_ok(monkeypatch: pytest.MonkeyPatch) -> None:
+    from racefree.engines import check as whole
+    from racefree.engines import footprints, scan
+
+    monkeypatch.setattr(scan, "LARGEST_LIST", 10)
+    monkeypatch.setattr(whole, "LARGEST_LIST", 10)
+    monkeypatch.setattr(scan, "SMALLEST_LIST", 4)
+    verdict = check(_many_races())
+    assert [refusal.kind for refusal in verdict.refusals] == ["too-many-pairs"]
+    monkeypatch.setattr(footprints, "MOST_CONFLICTS", 0)
+    verdict = check(_many_races())
+    assert (verdict.status, [refusal.kind for refusal in verdict.refusals]) == (Status.UNSUPPORTED, ["too-many-pairs"])
+
+
 def test_the_answer_is_the_same_every_time() -> None:
     one, other = (replace(check(_many_races()).orders[0], seconds=0) for _ in range(2))
     assert one == other

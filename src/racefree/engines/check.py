@@ -16,7 +16,7 @@ from racefree.engines.describe import Row, describe
 from racefree.engines.disagree import disagreements, stuck_waits
 from racefree.engines.footprints import Conflicts, conflicts
 from racefree.engines.order import Order, QueueOrder
-from racefree.engines.program import I64, EngineProgram
+from racefree.engines.program import I64, Block, EngineProgram
 from racefree.engines.records import (
     COMPILER_EXEMPTIONS,
     IN_ORDER_COMPLETION,
@@ -66,10 +66,14 @@ def check(program: EngineProgram, *, order: str = BOTH, options: Options | None 
     if options.compiler_exemptions:
         return _as_compiler(program, options)
     names, notes = _orders(program, order)
-    met = conflicts(program)
     verdicts: list[OrderVerdict] = []
     found: list[Disagreement] = []
     solved: dict[str, list[_Solved]] = {}
+    try:
+        met = conflicts(program)
+    except Refused as refused:
+        verdicts = [OrderVerdict(name, Status.UNSUPPORTED, refusals=(refused.refusal,)) for name in names]
+        names = []
     for name in names:
         verdict, solved[name], stuck = _under(program, name, met, options)
         verdicts.append(verdict)
@@ -92,24 +96,21 @@ def _as_compiler(program: EngineProgram, options: Options) -> EngineVerdict:
     began = time.monotonic()
     races: list[EngineRace] = []
     count = 0
-    for block in program.blocks:
-        view = block_view(program, block)
-        order = dependency_order(unroll(view), queue_order=QueueOrder.COMPLETION)
-        racing = without_same_address(view, racing_accesses(order, conflicts(view)))
-        rows = one_per_pair(order, racing.rows)
-        count += len(rows)
-        for a, x, b, y in rows.tolist()[: options.limit - len(races)]:
-            race = describe(order, Row(a, x, b, y), order_name=DEPENDENCIES)
-            first = replace(race.first, instruction=race.first.instruction + block.first)
-            second = replace(race.second, instruction=race.second.instruction + block.first)
-            races.append(replace(race, first=first, second=second))
-    status = Status.RACES if count else Status.OK
+    refusals: tuple[Refusal, ...] = ()
+    try:
+        for block in program.blocks:
+            found, total = _block_races(block_view(program, block), block, options.limit - len(races))
+            races, count = races + found, count + total
+    except Refused as refused:
+        refusals = (refused.refusal,)
+    status = Status.RACES if count else Status.UNSUPPORTED if refusals else Status.OK
     verdict = OrderVerdict(
         order=DEPENDENCIES,
         status=status,
         races=tuple(races),
         race_count=count,
-        qualifiers=() if count else (COMPILER_EXEMPTIONS,),
+        refusals=refusals,
+        qualifiers=(COMPILER_EXEMPTIONS,) if status is Status.OK else (),
         seconds=time.monotonic() - began,
     )
     return EngineVerdict(
@@ -121,6 +122,20 @@ def _as_compiler(program: EngineProgram, options: Options) -> EngineVerdict:
         notes=("checked by the compiler's own rules, with its exemptions",),
         seconds=time.monotonic() - began,
     )
+
+
+def _block_races(view: EngineProgram, block: Block, limit: int) -> tuple[list[EngineRace], int]:
+    """Up to `limit` races of one block, with the instructions' places in the whole program, and how many there are."""
+    order = dependency_order(unroll(view), queue_order=QueueOrder.COMPLETION)
+    racing = without_same_address(view, racing_accesses(order, conflicts(view)))
+    rows = one_per_pair(order, racing.rows)
+    races: list[EngineRace] = []
+    for a, x, b, y in rows.tolist()[:limit]:
+        race = describe(order, Row(a, x, b, y), order_name=DEPENDENCIES)
+        first = replace(race.first, instruction=race.first.instruction + block.first)
+        second = replace(race.second, instruction=race.second.instruction + block.first)
+        races.append(replace(race, first=first, second=second))
+    return races, len(rows)
 
 
 @dataclass(frozen=True, slots=True)

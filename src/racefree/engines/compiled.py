@@ -41,7 +41,10 @@ def _processors() -> int:
 def _compile(kernel: Callable[..., Any]) -> Callable[..., Any]:
     from numba import njit
 
-    compiled: Callable[..., Any] = njit(cache=True, nogil=True, error_model="numpy")(kernel)
+    try:
+        compiled: Callable[..., Any] = njit(cache=True, nogil=True, error_model="numpy")(kernel)
+    except RuntimeError:  # No folder to keep compiled code in: compile it in every process.
+        compiled = njit(nogil=True, error_model="numpy")(kernel)
     return compiled
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,9 +10,13 @@ import numpy.typing as npt
 
 from racefree.engines.program import I64, U8, AccessFlag, EngineProgram, Footprints
 from racefree.engines.timeline import Ragged
+from racefree.errors import Refused
 from racefree.geometry import DISJOINT, UNKNOWN_PAIR, candidate_pairs, overlaps_batch
 
 Pairs = tuple[I64, I64]
+
+MOST_CANDIDATES = 500_000_000
+MOST_CONFLICTS = 50_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,7 +31,10 @@ class Conflicts:
 
 
 def conflicts(program: EngineProgram) -> Conflicts:
-    """The pairs of footprints that can conflict. O(f log f + candidates) for f footprints."""
+    """The pairs of footprints that can conflict. O(f log f + candidates) for f footprints.
+
+    Raises Refused ("too-many-pairs") when more byte ranges meet, or more footprints conflict, than can be looked at.
+    """
     footprints = program.footprints
     count = len(footprints)
     accesses = program.accesses
@@ -37,8 +45,12 @@ def conflicts(program: EngineProgram) -> Conflicts:
     firsts: list[I64] = []
     seconds: list[I64] = []
     unknowns: list[npt.NDArray[np.bool_]] = []
+    kept = 0
     for left, right in _candidates(footprints, np.flatnonzero(written), np.flatnonzero(used)):
         left, right, unknown = _meeting(footprints, left, right)
+        kept += len(left)
+        if kept > MOST_CONFLICTS:
+            raise Refused("too-many-pairs", f"more than {MOST_CONFLICTS} pairs of footprints conflict")
         firsts.append(left)
         seconds.append(right)
         unknowns.append(unknown)
@@ -55,17 +67,16 @@ def conflicts(program: EngineProgram) -> Conflicts:
     return Conflicts(Ragged(starts, target[order].astype(np.int32)), unknown[order].astype(np.uint8))
 
 
-def _candidates(footprints: Footprints, written: I64, used: I64) -> list[Pairs]:
+def _candidates(footprints: Footprints, written: I64, used: I64) -> Iterator[Pairs]:
     """Pairs (written, used) of one space whose byte ranges and partition ranges meet."""
     low, high = footprints.bytes.spans()
     low_row, high_row = footprints.partitions.spans()
-    found: list[Pairs] = []
     for of_space_w, of_space_u in _by_space(footprints, written, used):
-        for left, right in candidate_pairs(low[of_space_w], high[of_space_w], low[of_space_u], high[of_space_u]):
+        starts_and_ends = (low[of_space_w], high[of_space_w], low[of_space_u], high[of_space_u])
+        for left, right in candidate_pairs(*starts_and_ends, limit=MOST_CANDIDATES):
             i, j = of_space_w[left], of_space_u[right]
             near = (low_row[i] < high_row[j]) & (low_row[j] < high_row[i])
-            found.append((i[near], j[near]))
-    return found
+            yield i[near], j[near]
 
 
 def _by_space(footprints: Footprints, written: I64, used: I64) -> list[Pairs]:

@@ -12,6 +12,7 @@ from racefree.engines.kernels import scan as kernels
 from racefree.engines.order import Order
 from racefree.engines.program import I32, I64, U8, AccessFlag
 
+SMALLEST_LIST = 1 << 12
 LARGEST_LIST = 10_000_000
 """Racing access pairs held in memory at most; beyond, only their number is known."""
 
@@ -48,7 +49,7 @@ def racing_accesses(order: Order, conflicts: Conflicts, *, every_pair: bool = Tr
     )
     chains = _chains(order)
     run = kernel(kernels.scan, len(lines))
-    room = 1 if not every_pair else 1 << 12
+    room = 1 if not every_pair else SMALLEST_LIST
     while True:
         found = np.empty((room, 4), dtype=np.int64)
         count = run(

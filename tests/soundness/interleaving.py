@@ -19,10 +19,6 @@ from racefree.proof.replay.lanes import element_bits
 from racefree.proof.replay.machine import Pid
 
 
-class Stuck(Exception):
-    """The interleaving did not end within its steps."""
-
-
 @dataclass(slots=True, eq=False)
 class Node:
     """One lane of one executed access; `acquired` are the release nodes its own program order makes visible to it."""
@@ -61,6 +57,8 @@ class _Instance:
     stepper: Steps
     pending: Event | None = None
     done: bool = False
+    asleep_on: int | None = None
+    last_seen: tuple[int, int, int | None] | None = None
     acquisitions: list[Acquisition] = field(default_factory=list)
 
 
@@ -68,11 +66,7 @@ def find_race(program: Program, facts: LaunchFacts, *, seed: int, rounds: int = 
     """Indices of two accesses of different instances that some interleaving leaves unordered, or None."""
     rng = random.Random(seed)
     for _ in range(rounds):
-        try:
-            nodes = _Run(program, facts, rng).run()
-        except Stuck:
-            continue
-        found = _unordered(nodes, facts)
+        found = _unordered(_Run(program, facts, rng).run(), facts)
         if found is not None:
             return found
     return None
@@ -81,7 +75,7 @@ def find_race(program: Program, facts: LaunchFacts, *, seed: int, rounds: int = 
 class _Run:
     """One interleaving."""
 
-    def __init__(self, program: Program, facts: LaunchFacts, rng: random.Random, limit: int = 4000) -> None:
+    def __init__(self, program: Program, facts: LaunchFacts, rng: random.Random, limit: int = 2000) -> None:
         self.facts = facts
         self.rng = rng
         self.limit = limit
@@ -98,17 +92,21 @@ class _Run:
         ]
 
     def run(self) -> list[Node]:
+        """What was executed, also when all that are left wait for ever or the steps are used up."""
         for instance in self.instances:
             self._advance(instance, None)
         taken = 0
         burst = self.rng.choice((1, 1, 3, 10, 40))
-        while alive := [i for i in self.instances if not i.done]:
-            instance = self.rng.choice(alive)
+        while any(not i.done for i in self.instances):
+            awake = [i for i in self.instances if not i.done and i.asleep_on is None]
+            if not awake:
+                break
+            instance = self.rng.choice(awake)
             for _ in range(self.rng.randint(1, burst)):
                 taken += 1
                 if taken > self.limit:
-                    raise Stuck
-                if instance.pending is None:
+                    return self.nodes
+                if instance.pending is None or instance.asleep_on is not None:
                     break
                 self._advance(instance, self._execute(instance, instance.pending))
         return self.nodes
@@ -137,9 +135,19 @@ class _Run:
                 bits[lane], known[lane] = old & ((1 << min(64, element_bits(access.result.element))) - 1), True
             if access.kind.writes:
                 self._write(node, old)
+            self._doze(instance, node, old)
         if access.result is None:
             return None
         return Lanes(bits.reshape(shape), known.reshape(shape))
+
+    def _doze(self, instance: _Instance, node: Node, old: int | None) -> None:
+        """An atomic that finds and leaves the same value twice in a row is spinning: it sleeps until that value changes."""
+        if not node.event.access.kind.atomic or self._read(node.start, node.event.access.element_bytes) != old:
+            instance.last_seen = None
+            return
+        seen = (node.event.index, node.start, old)
+        instance.asleep_on = node.start if instance.last_seen == seen else None
+        instance.last_seen = seen
 
     def _read(self, start: int, size: int) -> int | None:
         value = 0
@@ -176,6 +184,10 @@ class _Run:
                 self.cells.pop(byte, None)
         for offset in range(size):
             self.bytes[node.start + offset] = None if new is None else new >> (8 * offset) & 255
+        if new is None or new != old:
+            for instance in self.instances:
+                if instance.asleep_on is not None and node.start <= instance.asleep_on < node.stop:
+                    instance.asleep_on = instance.last_seen = None
 
     def _synchronise(self, node: Node, *, wrote: bool) -> None:
         access = node.event.access

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from corpus_files import Entry, entries, launch, load
 from interleaving import find_race
+from judging import prepared, write_module
 from mutating import mutants, write_mutant
+from synchronising import generate_synchronising
 
 from racefree.graph.program import accesses
 from racefree.proof.rungs import Options, decide
@@ -39,3 +41,16 @@ def test_no_mutant_that_races_is_proved(entry: Entry, tmp_path: Path) -> None:
         said = decide(program, facts, Options(scope="launch")).status.value
         races = find_race(program, facts, seed=0, rounds=8) is not None
     assert said == ("races" if races else "ok"), (name, number, source)
+
+
+def test_random_protocols(tmp_path: Path) -> None:
+    kernels = [generate_synchronising(seed) for seed in range(14)]
+    module = write_module(tmp_path / "protocols.py", kernels)
+    answers = []
+    for kernel in kernels:
+        program, facts, _alive = prepared(kernel, module)
+        said = decide(program, facts, Options(scope="launch")).status.value
+        found = find_race(program, facts, seed=kernel.seed, rounds=30)
+        assert said == ("ok" if found is None else "races"), (kernel.source(), found)
+        answers.append(said)
+    assert set(answers) == {"ok", "races"}

@@ -9,7 +9,7 @@ import pytest
 
 from racefree.errors import InputError, MissingPackage, UnsupportedVersion
 from racefree.triton.targets import Target, parse_target
-from racefree.triton.versions import MemoryModelRow, memory_model, require_torch, require_triton
+from racefree.triton.versions import require_torch, require_triton
 
 
 @pytest.mark.parametrize(
@@ -54,21 +54,6 @@ def test_capabilities() -> None:
     assert Target("cuda", 100, 32).capability == (10, 0)
     assert Target("hip", "gfx942", 64).capability == (9, 4)
     assert Target("hip", "gfx1100", 32).capability == (11, 0)
-
-
-@pytest.mark.parametrize(
-    ("version", "target", "row"),
-    [
-        ("3.7.1", "cuda:80", MemoryModelRow("triton 3.7 cuda", False, False)),
-        ("3.8.0", "cuda:90", MemoryModelRow("triton 3.8 cuda", False, False)),
-        ("3.9.0", "cuda:80", MemoryModelRow("triton 3.9 cuda", True, True)),
-        ("3.9.0", "hip:gfx942", MemoryModelRow("triton 3.9 hip", False, False)),
-        ("4.0.0", "cuda:80", MemoryModelRow("triton 4.0 cuda", False, False)),
-        ("", "cuda:80", MemoryModelRow("triton unknown cuda", False, False)),
-    ],
-)
-def test_memory_model_rows(version: str, target: str, row: MemoryModelRow) -> None:
-    assert memory_model(version, target) == row
 
 
 @pytest.mark.parametrize("version", ["3.6.9", "3.10.0", "2.1.0", "4.0.0", "main"])

@@ -25,7 +25,11 @@ _ROWS = {
     ("3.7", "cuda"): MemoryModel("triton 3.7 cuda", known=True, barrier_in_reduction=True),
     ("3.8", "cuda"): MemoryModel("triton 3.8 cuda", known=True, barrier_in_reduction=True),
     ("3.9", "cuda"): MemoryModel(
-        "triton 3.9 cuda", known=True, barrier_before_release=True, barrier_after_acquire=True
+        "triton 3.9 cuda",
+        known=True,
+        barrier_before_release=True,
+        barrier_after_acquire=True,
+        barrier_in_reduction=True,
     ),
 }
 

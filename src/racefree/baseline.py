@@ -160,7 +160,7 @@ def _stale(report: Report, baseline: Baseline, met: Counter[str]) -> list[str]:
     for known in baseline.races:
         left = met[known.fingerprint]
         if left < known.count and decided.get((known.path, known.kernel), False):
-            still = f"{left} of {known.count} are left" if left else "no longer needed"
+            still = f"{left} of {known.count} are left" if left else "not met in this run"
             told.append(f"{baseline.path.name}: stale: {known.rule} in {known.kernel} ({known.path}): {still}")
     return told
 

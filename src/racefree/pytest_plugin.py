@@ -19,6 +19,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="decide every kernel launch of every test instead of running it; a race fails the test that launched it",
     )
     group.addoption("--racefree-target", metavar="ARCH", help="compile kernels for this target, e.g. cuda:90 [cuda:80]")
+    group.addoption("--racefree-baseline", metavar="FILE", help="races that this file knows do not fail a test")
     group.addoption(
         "--racefree-output",
         action="append",

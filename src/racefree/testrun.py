@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from racefree import baseline
 from racefree.analysis import Analyst
 from racefree.config import settings
 from racefree.errors import RacefreeError
 from racefree.launch import Launch
 from racefree.report import formats, json_format, text
+from racefree.report.allowances import stale_comments
 from racefree.report.build import launch_subjects, of_launches, of_subjects
 from racefree.report.model import Occurrence, Report, Subject, count, distinct_findings
 from racefree.report.rules import RULES
@@ -60,8 +62,9 @@ def start(config: pytest.Config, options: Any) -> TestRun:
     outputs = tuple(_output(given) for given in options.racefree_output)
     hands_out = bool(getattr(options, "numprocesses", None)) and "PYTEST_XDIST_WORKER" not in os.environ
     try:
-        chosen = settings(project=config.rootpath, target=options.racefree_target)
-        run = config.stash[_RUN] = TestRun(Analyst(chosen), outputs)
+        chosen = settings(project=config.rootpath, target=options.racefree_target, baseline=options.racefree_baseline)
+        known = None if chosen.baseline is None else baseline.read(Path(chosen.baseline))
+        run = config.stash[_RUN] = TestRun(Analyst(chosen), outputs, known)
         if not hands_out:
             run.take_launches()
     except RacefreeError as error:
@@ -83,9 +86,12 @@ class TestRun:
 
     __test__ = False
 
-    def __init__(self, analyst: Analyst, outputs: tuple[tuple[str, Path], ...]) -> None:
+    def __init__(
+        self, analyst: Analyst, outputs: tuple[tuple[str, Path], ...], known: baseline.Baseline | None = None
+    ) -> None:
         self._analyst = analyst
         self._outputs = outputs
+        self._known = known
         self._open = ExitStack()
         self._outside = TestLaunches()
         self._current = self._outside
@@ -123,7 +129,7 @@ class TestRun:
         self, report: pytest.TestReport, item: pytest.Item, call: pytest.CallInfo[Any], launches: TestLaunches
     ) -> None:
         """A race fails the test whatever else it did; a wrong result does not, since no kernel ran to make it right."""
-        found = of_launches(launches.launches)
+        found = self._without_known(of_launches(launches.launches))
         allowed = {str(rule).upper() for mark in item.iter_markers("racefree_allow") for rule in mark.args}
         races = [race for race in distinct_findings(found) if race.finding.rule not in allowed]
         if races:
@@ -136,6 +142,9 @@ class TestRun:
             report.longrepr = None
             report.sections.append(("racefree", f"disregarded, since no kernel ran: {call.excinfo.exconly()}"))
             report.user_properties.append(("racefree-disregarded", item.nodeid))
+
+    def _without_known(self, report: Report) -> Report:
+        return report if self._known is None else baseline.applied(report, self._known)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call":
@@ -152,7 +161,8 @@ class TestRun:
             notes.append(
                 f"{len(self._disregarded)} tests found wrong results, which was disregarded, since no kernel ran"
             )
-        report = of_subjects((*outside, *self._subjects), notes=notes)
+        report = self._without_known(of_subjects((*outside, *self._subjects), notes=notes))
+        report = replace(report, notes=(*report.notes, *stale_comments(report)))
         terminalreporter.section("racefree")
         shown = text.render_gaps(report)
         if shown:

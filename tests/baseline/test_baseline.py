@@ -79,7 +79,7 @@ def test_the_folder_of_a_run_does_not_matter() -> None:
 def test_stale_is_said_only_where_everything_was_decided() -> None:
     known = baseline.of_report(report(finding(14), sources={14: TWICE}), Path("/project/base.json"))
     clean = report(sources={})
-    stale = ("base.json: stale: RF001 in twice (src/kernels.py): no longer needed",)
+    stale = ("base.json: stale: RF001 in twice (src/kernels.py): not met in this run",)
     assert baseline.applied(clean, known).notes == stale
     (subject,) = clean.subjects
     for open_ in (

@@ -68,13 +68,10 @@ def test_every_rule_has_its_section(site: Path) -> None:
 
 def test_the_memory_models_are_those_of_the_program(site: Path) -> None:
     said = words(site / "memory-model.html")
-    for version, row in (
-        ("3.8", "none counted none counted barrier"),
-        ("3.9", "barrier barrier none counted"),
-    ):
+    for version in ("3.7", "3.8", "3.9"):
         model = memory_model(version, "cuda:80")
         facts = (model.barrier_before_release, model.barrier_after_acquire, model.barrier_in_reduction)
-        assert " ".join("barrier" if fact else "none counted" for fact in facts) == row
+        row = " ".join("barrier" if fact else "none counted" for fact in facts)
         assert f"{model.name} {row}" in said
     assert "(nothing added) not measured not measured not measured" in said
 

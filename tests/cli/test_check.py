@@ -321,3 +321,12 @@ def test_bare_module_with_wrong_options(check: Check, tmp_path: Path, options: t
     done = check(path, *options)
     assert said in done.stderr
     assert done.exit_code == 2
+
+
+def test_script_that_changes_its_folder(check: Check, script: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = script(f"import os\nos.chdir('/')\n{RACY}")
+    monkeypatch.chdir(path.parent)
+    done = check(path.name)
+    assert "script.py:9: RACE RF001" in done.stdout.splitlines()[0]
+    assert done.stdout.startswith("script.py:9: RACE")
+    assert "# line 9" in done.stdout

@@ -6,6 +6,7 @@ A kind of input is added by one entry of `FRONT_ENDS`. Its module is loaded only
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -52,6 +53,7 @@ class Found:
     script: Script | None = None
     interrupted: bool = False
     on_launch: Callable[[Launch], None] | None = None
+    root: str = field(default_factory=os.getcwd)
 
     def add(self, launch: Launch) -> None:
         self.launches.append(launch)
@@ -63,7 +65,7 @@ class Found:
         from racefree.report.build import launch_subjects, of_subjects
 
         subjects = (*launch_subjects(self.launches), *self.subjects)
-        report = of_subjects(subjects, script=self.script, notes=self.notes, seconds=seconds)
+        report = of_subjects(subjects, script=self.script, notes=self.notes, seconds=seconds, root=self.root)
         return replace(report, notes=(*report.notes, *stale_comments(report)))
 
 

@@ -34,7 +34,12 @@ def launch_subjects(launches: Sequence[Launch]) -> tuple[Subject, ...]:
 
 
 def of_subjects(
-    subjects: Iterable[Subject], *, script: Script | None = None, notes: Iterable[str] = (), seconds: float = 0.0
+    subjects: Iterable[Subject],
+    *,
+    script: Script | None = None,
+    notes: Iterable[str] = (),
+    seconds: float = 0.0,
+    root: str | None = None,
 ) -> Report:
     """A report on any subjects, with the source lines it shows read from disk now, and what they allow set aside."""
     given = tuple(subjects)
@@ -42,7 +47,7 @@ def of_subjects(
     found = by_comments(given, sources)
     return Report(
         version=racefree.__version__,
-        root=os.getcwd(),
+        root=root or os.getcwd(),
         subjects=found,
         script=script,
         notes=tuple(dict.fromkeys(notes)),

@@ -151,20 +151,28 @@ def gap(report: Report, unanalysed: NotAnalysed, options: Options) -> str:
 
 
 def _proofs(report: Report, options: Options) -> str:
-    return "\n".join(_proof(report, s, options) for s in report.subjects if s.status is Status.OK)
+    """One line for each kernel and claim; launches that were proved in the same words share it."""
+    alike: dict[str, list[Subject]] = {}
+    for subject in report.subjects:
+        if subject.status is Status.OK:
+            alike.setdefault(_proved(report, subject, options), []).append(subject)
+    return "\n".join(f"{words}{_effort(subjects)}" for words, subjects in alike.items())
 
 
-def _proof(report: Report, subject: Subject, options: Options) -> str:
+def _proved(report: Report, subject: Subject, options: Options) -> str:
     claim = subject.claim
     assumed = f"; {', '.join(claim.qualifiers)}" if claim and claim.qualifiers else ""
     scope = f" for {claim.scope}" if claim else ""
     rungs = f" [{', '.join(claim.rungs)}]" if claim and claim.rungs else ""
-    times = f" x{subject.repeats}" if subject.repeats > 1 else ""
     head = f"{options.paint(report.place(subject.site), 'place')}: {options.paint('ok', 'ok')}"
     model = f"; memory model: {subject.memory_model}" if subject.memory_model else ""
-    return (
-        f"{head} {subject.name}{times} proved race-free{scope}{assumed}{model}{rungs} in {subject.seconds * 1e3:.0f} ms"
-    )
+    return f"{head} {subject.name} proved race-free{scope}{assumed}{model}{rungs}"
+
+
+def _effort(subjects: list[Subject]) -> str:
+    launches = sum(subject.repeats for subject in subjects)
+    seconds = sum(subject.seconds for subject in subjects)
+    return f" in {seconds * 1e3:.0f} ms" if launches == 1 else f" in {launches} launches, {seconds * 1e3:.0f} ms"
 
 
 def _allowed(report: Report, options: Options) -> str:

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from racefree.report import formats, json_format, text
-from racefree.report.model import Report
+from racefree.report.model import Report, Subject
 from racefree.verdict import Status
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -23,7 +23,7 @@ def matches(name: str, rendered: str) -> None:
     assert rendered == path.read_text(encoding="utf-8")
 
 
-GOLDEN_FORMATS = tuple(name for name in formats.NAMES if name != "html")
+GOLDEN_FORMATS = tuple(name for name in formats.NAMES if name not in formats.DRAWN)
 
 
 @pytest.mark.parametrize("name", GOLDEN_FORMATS)
@@ -128,3 +128,22 @@ def test_html_is_one_file_with_everything_inside(racy_report: Report) -> None:
     assert "<dtype>" not in page
     assert " src=" not in page
     assert "http" not in page.replace("http-equiv", "")
+
+
+def test_trace_events_of_an_engine_program() -> None:
+    timeline = {
+        "engines": ["SP", "PE"],
+        "engine": [0, 1],
+        "at": [0, 1],
+        "names": ["I-0", "I-1"],
+        "opcodes": ["DMACopy", "Matmult"],
+        "opcode": [0, 1],
+        "edges": [[0, 1]],
+        "races": [{"first": 0, "second": 1, "type": "WAR", "buffer": "a"}],
+    }
+    subject = Subject("engine program", "p", Status.RACES, records={"timeline": timeline})
+    events = json.loads(formats.render("trace", Report("0", "/", (subject,))))["traceEvents"]
+    drawn = [(e["name"], e["tid"], e["ts"], e["args"]["races"]) for e in events if e["ph"] == "X"]
+    assert drawn == [("I-0", 0, 0, ["WAR with I-1 on a"]), ("I-1", 1, 1000, ["WAR with I-0 on a"])]
+    assert [(e["ph"], e["tid"], e["id"]) for e in events if e["ph"] in "sf"] == [("s", 0, 0), ("f", 1, 0)]
+    assert {e["args"]["name"] for e in events if e["name"] == "thread_name"} == {"SP", "PE"}

@@ -19,9 +19,10 @@ _FUNCTIONS = {
     "sarif": ("sarif", "render"),
     "sarif-github": ("sarif", "render_for_github"),
     "text": ("text", "render"),
+    "trace": ("trace_events", "render"),
 }
 
-DRAWN = frozenset({"html"})
+DRAWN = frozenset({"html", "trace"})
 """The formats that show pictures, which have to be taken while a launch is analysed."""
 
 NAMES = tuple(sorted(_FUNCTIONS))

@@ -11,7 +11,7 @@ from racefree.engines.order import QueueOrder
 from racefree.engines.program import EngineProgram, Timing, UpdateMode, WaitMode
 from racefree.engines.semaphores import Deadlock, semaphore_order
 from racefree.engines.timeline import unroll
-from racefree.errors import Refused
+from racefree.errors import InputError, Refused
 
 
 def _ordered(program: EngineProgram, first: str, second: str, queue_order: QueueOrder = QueueOrder.IGNORED) -> bool:
@@ -229,3 +229,10 @@ def test_what_has_no_known_meaning_is_refused(wait: WaitMode, update: UpdateMode
     with pytest.raises(Refused) as caught:
         semaphore_order(unroll(builder.build()))
     assert caught.value.refusal.kind == kind
+
+
+def test_a_count_that_fits_no_counter_is_an_input_error() -> None:
+    builder = make.Maker()
+    index = builder.step("one", "A")
+    with pytest.raises(InputError, match="does not fit"):
+        builder.wait(index, builder.semaphore("s"), 2**70)

@@ -47,6 +47,14 @@ class _Names:
         return tuple(self.ids)
 
 
+def _append(columns: tuple[array[int], ...], *values: int) -> None:
+    try:
+        for column, value in zip(columns, values, strict=True):
+            column.append(value)
+    except OverflowError as error:
+        raise InputError(f"a number among {values} does not fit its column: check the counts of the input") from error
+
+
 def _i32(column: array[int]) -> npt.NDArray[np.int32]:
     return np.array(column, dtype=np.int32)
 
@@ -144,15 +152,13 @@ class ProgramBuilder:
         dynamic: int = -1,
     ) -> None:
         """Bytes that an instruction reads, or writes when `flags` says so."""
-        for column, value in zip(self._access, (instruction, footprint, buffer, int(flags), dynamic), strict=True):
-            column.append(value)
+        _append(self._access, instruction, footprint, buffer, int(flags), dynamic)
 
     def depends(
         self, target: int, source: int, kind: DependencyKind = DependencyKind.FLOW, *, distance: int = 0
     ) -> None:
         """`target` starts after `source` completed; `distance` iterations later for a loop-carried dependency."""
-        for column, value in zip(self._dependency, (source, target, int(kind), distance), strict=True):
-            column.append(value)
+        _append(self._dependency, source, target, int(kind), distance)
 
     def wait(
         self,
@@ -164,8 +170,7 @@ class ProgramBuilder:
         producer: int = -1,
     ) -> None:
         """The instruction starts only once the semaphore's counter satisfies the test."""
-        for column, entry in zip(self._wait, (instruction, semaphore, int(mode), value, producer), strict=True):
-            column.append(entry)
+        _append(self._wait, instruction, semaphore, int(mode), value, producer)
 
     def update(
         self,
@@ -177,8 +182,7 @@ class ProgramBuilder:
         timing: Timing = Timing.COMPLETED,
     ) -> None:
         """The instruction changes the counter at the given point of its life."""
-        for column, entry in zip(self._update, (instruction, semaphore, int(mode), amount, int(timing)), strict=True):
-            column.append(entry)
+        _append(self._update, instruction, semaphore, int(mode), amount, int(timing))
 
     def rendezvous(self, members: Iterable[int]) -> None:
         """Instructions of different engines that wait for each other: none completes before all have started."""

@@ -68,15 +68,16 @@ def check(program: EngineProgram, *, order: str = BOTH, options: Options | None 
     names, notes = _orders(program, order)
     verdicts: list[OrderVerdict] = []
     found: list[Disagreement] = []
-    solved: dict[str, list[_Solved]] = {}
+    solved: list[SemaphoreOrder] = []
     try:
         met = conflicts(program)
     except Refused as refused:
         verdicts = [OrderVerdict(name, Status.UNSUPPORTED, refusals=(refused.refusal,)) for name in names]
         names = []
     for name in names:
-        verdict, solved[name], stuck = _under(program, name, met, options)
+        verdict, by_semaphores, stuck = _under(program, name, met, options)
         verdicts.append(verdict)
+        solved += by_semaphores
         found += stuck
     found += _disagreements(program, solved)
     return EngineVerdict(
@@ -160,10 +161,10 @@ def _orders(program: EngineProgram, order: str) -> tuple[list[str], list[str]]:
 
 def _under(
     program: EngineProgram, name: str, met: Conflicts, options: Options
-) -> tuple[OrderVerdict, list[_Solved], list[Disagreement]]:
+) -> tuple[OrderVerdict, list[SemaphoreOrder], list[Disagreement]]:
     began = time.monotonic()
     refusals = [partial.refusal for partial in program.refusals if partial.order in (name, BOTH)]
-    solved: list[_Solved] = []
+    solved: list[SemaphoreOrder] = []
     stuck: list[Disagreement] = []
     collected = _Collected(name, options)
     try:
@@ -172,7 +173,8 @@ def _under(
             timelines = unroll(program, times)
             step = _solve(timelines, name, options.queue_order)
             loops.refuse_uneven_iterations(step.order, semaphores=name == SEMAPHORES)
-            solved.append(step)
+            if step.semaphores is not None:
+                solved.append(step.semaphores)
             collected.add(step, met)
             if options.first_only and collected.races:
                 break
@@ -301,12 +303,12 @@ def _qualifiers(program: EngineProgram, options: Options) -> tuple[str, ...]:
     return (ONE_AT_A_TIME if options.queue_order is QueueOrder.TRUSTED else IN_ORDER_COMPLETION,)
 
 
-def _disagreements(program: EngineProgram, solved: dict[str, list[_Solved]]) -> Sequence[Disagreement]:
+def _disagreements(program: EngineProgram, solved: Sequence[SemaphoreOrder]) -> Sequence[Disagreement]:
+    """Those of all unrollings, each once."""
     found: dict[tuple[str, str, str | None, str | None], Disagreement] = {}
-    for step in solved.get(SEMAPHORES, []):
-        if step.semaphores is not None:
-            for one in disagreements(program, step.semaphores):
-                found.setdefault((one.kind, one.instruction, one.producer, one.semaphore), one)
+    for order in solved:
+        for one in disagreements(program, order):
+            found.setdefault((one.kind, one.instruction, one.producer, one.semaphore), one)
     return list(found.values())
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
+import numpy.typing as npt
 
 from racefree.engines.order import Order
 from racefree.engines.program import EngineProgram, Loop, UpdateMode
@@ -123,8 +124,8 @@ def refuse_uneven_iterations(order: Order, *, semaphores: bool) -> None:
 
 
 def _iterations_reached(
-    lines: Timelines, clock: np.typing.NDArray[np.int32], engine: int, inside: range
-) -> np.typing.NDArray[np.int64]:
+    lines: Timelines, clock: npt.NDArray[np.int32], engine: int, inside: range
+) -> npt.NDArray[np.int64]:
     """The iteration of the last step of an engine that a clock needs; -1 when that lies before the loop."""
     stream = lines.streams.values[lines.streams.starts[engine] : lines.streams.starts[engine + 1]]
     needed = (clock.astype(np.int64) + 2) // 3 - 1

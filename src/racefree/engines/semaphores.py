@@ -121,7 +121,7 @@ def _clocks(timelines: Timelines, counters: Counters) -> tuple[I32, I64]:
     engines, lines = len(timelines.program.engines), timelines.streams
     columns = np.zeros((engines, len(timelines)), dtype=np.int32)
     peak = np.zeros(len(counters.wait_value), dtype=np.int64)
-    run = kernel(simulate.lazy, len(timelines) * engines)
+    run = kernel(simulate.lazy, len(timelines))
     calls = [
         partial(
             run, engine, lines.starts, lines.values, counters.waits, counters.wait_counter, counters.wait_value,
@@ -172,8 +172,8 @@ def _done(
             continue
         found = np.full((len(members), engines), NEVER, dtype=np.int32)
         lines = timelines.streams
-        run = kernel(simulate.withheld, len(timelines))
         count = len(classes) - 1
+        run = kernel(simulate.withheld, len(timelines) * count // 8)
         parts = [(count * part // SHARES, count * (part + 1) // SHARES) for part in range(SHARES)]
         calls = [
             partial(

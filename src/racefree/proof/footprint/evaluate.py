@@ -116,6 +116,7 @@ class Evaluation:
         self.repeats = False
         self.stepped, self.written = stepped, written
         self.reads_contents = False
+        self.read_clusters: set[int] = set()
         self.assumes_termination = False
         self.notes: set[str] = set()
         self.work = 0
@@ -356,6 +357,7 @@ class Evaluation:
         if live.any() and not sure[live].any():
             return self._unknown(result, Unknown(f"it is loaded and not known: {reason}", access.site))
         self.reads_contents = True
+        self.read_clusters |= {int(h) for h in homes}
         if isinstance(result.element, Ptr):
             data = self.space.from_integer(data)
         value = self._with_other(access, Dense(data, None if sure.all() else sure), where)

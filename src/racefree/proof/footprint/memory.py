@@ -50,6 +50,15 @@ class AddressSpace:
     def virtual(self, address: int, cluster: int) -> int:
         return address + self.clusters[cluster].shift
 
+    def origin(self, cluster: int) -> int:
+        """The virtual address that offsets into a cluster count from (0 outside every cluster)."""
+        return 0 if cluster < 0 else self.clusters[cluster].start + self.clusters[cluster].shift
+
+    def real(self, virtual_bytes: int) -> int:
+        """The address a virtual one stands for."""
+        home = int(self.home(np.array([virtual_bytes], dtype=np.int64))[0])
+        return virtual_bytes if home < 0 else virtual_bytes - self.clusters[home].shift
+
     def home(self, virtual_bytes: I64) -> I64:
         """The cluster a virtual address belongs to (as an offset from it, however far), -1 for none."""
         number = (virtual_bytes + GAP_BYTES // 2) // GAP_BYTES - 1

@@ -118,7 +118,7 @@ def _reach(access: Access, parts: list[Part], cluster: int, state: _State) -> Re
     patterns: list[PatternArray] = []
     owners: list[I64] = []
     phases: set[int | None] = set()
-    start = state.launch.space.clusters[cluster].start + state.launch.space.clusters[cluster].shift
+    start = state.launch.space.origin(cluster)
     for programs, part in parts:
         array = _patterns(part)
         keep = np.flatnonzero(state.launch.space.home(array.base) == cluster)
@@ -180,9 +180,15 @@ def _between(state: _State) -> None:
     by_index = {a.index: a for a in accesses(state.launch.program)}
     homes = {index: _homes(state, index) for index in sorted(state.may)}
     for index, where in homes.items():
-        if -1 in where:
-            site = by_index[index].site
+        site = by_index[index].site
+        if -1 in where and index not in state.launch.loose:
             raise Refused("indirect-address", "an address lies in no tensor of the launch", site)
+        if -1 in where and _strays(state, index):
+            raise Refused("indirect-address", "a pointer made from an integer runs into a tensor of the launch", site)
+        if index in state.launch.loose and by_index[index].kind.writes and where & state.used.read_clusters:
+            raise Refused(
+                "indirect-address", "a pointer made from an integer may overwrite what addresses hang on", site
+            )
     reaches: dict[tuple[int, int, bool], Reach | None] = {}
 
     def reach(index: int, cluster: int, *, must: bool) -> Reach | None:
@@ -211,6 +217,17 @@ def _between(state: _State) -> None:
                     _add_race(state, a.access, b.access, found, cluster)
 
 
+def _strays(state: _State, index: int) -> bool:
+    """Whether addresses that start outside every tensor reach into one."""
+    for _, part in state.may[index]:
+        patterns = _patterns(part)
+        starts, ends = patterns.take(state.launch.space.home(patterns.base) < 0).spans()
+        for cluster in state.launch.space.clusters:
+            if ((starts < cluster.end) & (cluster.start < ends)).any():
+                return True
+    return False
+
+
 def _add_race(state: _State, a: Access, b: Access, found: Meeting, cluster: int) -> None:
     race = between_race(state.launch, a, b, _moved(state, found, cluster))
     if _atomic_together(a, b) and race.first.address_bytes == race.second.address_bytes:
@@ -222,8 +239,7 @@ def _add_race(state: _State, a: Access, b: Access, found: Meeting, cluster: int)
 
 def _moved(state: _State, found: Meeting, cluster: int) -> Meeting:
     """The meeting with its byte as a virtual address."""
-    place = state.launch.space.clusters[cluster]
-    return Meeting(found.first, found.second, found.byte + place.start + place.shift)
+    return Meeting(found.first, found.second, found.byte + state.launch.space.origin(cluster))
 
 
 def _doubt_or_race(state: _State, a: Reach | None, b: Reach | None, cluster: int, i: int, j: int) -> None:

@@ -31,6 +31,9 @@ class Launch:
     space: AddressSpace
     slice: Slice
     written: frozenset[int]
+    """The clusters that stores through a tensor argument may write."""
+    loose: frozenset[int]
+    """The accesses (by index) whose pointer is made from an integer: they may go anywhere."""
     grid: tuple[int, int, int]
     """The grid with axes the kernel does not read cut to 2: programs that differ only there behave alike."""
 
@@ -49,6 +52,7 @@ class Facts:
     """What the evaluation used or met, for the qualifiers and notes of the verdict."""
 
     reads_contents: bool = False
+    read_clusters: set[int] = field(default_factory=set)
     assumes_termination: bool = False
     notes: set[str] = field(default_factory=set)
 
@@ -76,13 +80,14 @@ def prepare(program: Program, facts: LaunchFacts) -> Launch:
             return every | {ANYWHERE}
         return frozenset(space.cluster_of(space.tensors[r].storage) for r in found if r in space.tensors)
 
-    written: set[int] = set()
-    for access in accesses(program):
-        if access.kind.writes:
-            written |= clusters(access.pointer.index)
-    relevant = frozenset(a.index for a in accesses(program) if clusters(a.pointer.index) & written)
+    places = {a.index: clusters(a.pointer.index) for a in accesses(program)}
+    loose = frozenset(index for index, where in places.items() if ANYWHERE in where)
+    writes = [a.index for a in accesses(program) if a.kind.writes]
+    reached = frozenset[int]().union(*(places[index] for index in writes))
+    relevant = frozenset(index for index, where in places.items() if where & reached)
     slice_ = Slice(relevant, needed_values(program, relevant), roots)
-    return Launch(program, facts, space, slice_, frozenset(written), _shrunk_grid(program, facts, slice_))
+    written = frozenset[int]().union(*(places[index] for index in writes if index not in loose))
+    return Launch(program, facts, space, slice_, written, loose, _shrunk_grid(program, facts, slice_))
 
 
 def _shrunk_grid(program: Program, facts: LaunchFacts, slice_: Slice) -> tuple[int, int, int]:
@@ -124,6 +129,7 @@ def survey(launch: Launch, used: Facts) -> Iterator[Chunk]:
             stepped |= {max(foldable, key=lambda k: foldable[k])}
             continue
         used.reads_contents |= state.reads_contents
+        used.read_clusters |= state.read_clusters
         used.assumes_termination |= state.assumes_termination
         used.notes |= state.notes
         yield Chunk(programs, footprints, may, must)

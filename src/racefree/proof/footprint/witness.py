@@ -87,9 +87,7 @@ def _at(launch: Launch, footprint: Footprint, program: int, indices: tuple[int, 
     loops = len(footprint.loops)
     iterations = tuple(turn.step if turn.axis is None else indices[turn.axis] for turn in footprint.nest)
     virtual = _address(footprint, indices, row)
-    home = int(launch.space.home(np.array([virtual]))[0])
-    real = virtual - launch.space.clusters[home].shift
-    return Side(footprint.access, _pid(launch, program), indices[loops:], iterations, real)
+    return Side(footprint.access, _pid(launch, program), indices[loops:], iterations, launch.space.real(virtual))
 
 
 def _address(footprint: Footprint, indices: tuple[int, ...], row: int) -> int:

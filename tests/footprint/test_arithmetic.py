@@ -73,7 +73,7 @@ def test_every_handler_has_an_exact_meaning_here() -> None:
 
 @pytest.mark.parametrize("name", sorted(BINARY))
 @given(seed=SEEDS)
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None, derandomize=True)
 def test_binary_handlers_equal_exact_arithmetic(name: str, seed: int) -> None:
     drawn = Drawing(seed)
     frame, shape, bits = drawn.frame, drawn.shape, drawn.bits
@@ -123,7 +123,7 @@ def test_common_forms_stay_affine(name: str, left: tuple[int, int], right: int, 
 
 
 @given(seed=SEEDS)
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 def test_changes_of_width(seed: int) -> None:
     drawn = Drawing(seed)
     frame, shape, bits = drawn.frame, drawn.shape, drawn.bits
@@ -141,7 +141,7 @@ def test_changes_of_width(seed: int) -> None:
 
 
 @given(seed=SEEDS)
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 def test_the_range_of_an_affine_value_is_its_smallest_and_largest_cell(seed: int) -> None:
     drawn = Drawing(seed, bits=32)
     value = drawn.affine()

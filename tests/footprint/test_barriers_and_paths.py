@@ -8,6 +8,7 @@ import pytest
 from program_builder import I1, I32, Kernel, launch, tensor
 
 from racefree.graph.program import Value
+from racefree.proof.footprint import evaluate
 from racefree.proof.rungs import Options, decide
 from racefree.verdict import ONE_THREAD_PER_LANE, RaceConfigVerdict, Status
 
@@ -173,7 +174,8 @@ def test_a_store_repeated_by_a_loop_is_ordered_by_its_thread_alone(strict: bool,
         assert found.qualifiers == (ONE_THREAD_PER_LANE,)
 
 
-def test_an_empty_loop_without_an_end_is_given_up() -> None:
+def test_an_empty_loop_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluate, "STATEMENT_BUDGET", 1000)
     kernel = Kernel()
     x = kernel.tensor("x")
     endless, start = kernel.const(1, I1), kernel.const(0)

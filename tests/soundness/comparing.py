@@ -14,7 +14,7 @@ from lowering import CompileFailed
 from racefree.errors import Refused
 from racefree.graph.launch import LaunchFacts, Scalar, Tensor
 from racefree.graph.program import Program, accesses
-from racefree.proof.rungs import Options, decide
+from racefree.proof.rungs import Options, WantedScope, decide
 from racefree.proof.symbolic_rungs import strengthen
 from racefree.verdict import ProofScope, RaceConfigVerdict, Status
 
@@ -29,7 +29,9 @@ class Comparison:
     detail: str = ""
 
 
-def compare(kernel: Kernel, module: ModuleType, *, strict_lanes: bool = False, grids: int = 6) -> list[Comparison]:
+def compare(
+    kernel: Kernel, module: ModuleType, *, scope: WantedScope, strict_lanes: bool = False, grids: int = 6
+) -> list[Comparison]:
     """The launch and a variant of it, each with every other grid and scalar argument the verdict claims to cover."""
     try:
         program, facts, _alive = prepared(kernel, module)
@@ -38,7 +40,8 @@ def compare(kernel: Kernel, module: ModuleType, *, strict_lanes: bool = False, g
     except Refused as refused:
         return [Comparison("not read", refusal=refused.refusal.kind)]
     launches = (facts, _variant(program, facts, random.Random(kernel.seed)))
-    return [compare_launch(program, each, strict_lanes=strict_lanes, grids=grids) for each in launches]
+    options = Options(lanes="strict" if strict_lanes else "default", scope=scope)
+    return [compare_launch(program, each, options, grids=grids) for each in launches]
 
 
 def _variant(program: Program, facts: LaunchFacts, rng: random.Random) -> LaunchFacts:
@@ -61,9 +64,9 @@ def _variant(program: Program, facts: LaunchFacts, rng: random.Random) -> Launch
     return replace(facts, grid=rng.choice(other_grids(program, facts.grid) or [facts.grid]), arguments=arguments)
 
 
-def compare_launch(program: Program, facts: LaunchFacts, *, strict_lanes: bool, grids: int) -> Comparison:
+def compare_launch(program: Program, facts: LaunchFacts, options: Options, *, grids: int) -> Comparison:
     """One launch, and everything else its verdict claims."""
-    options = Options(lanes="strict" if strict_lanes else "default")
+    strict_lanes = options.lanes == "strict"
     try:
         verdict = decide(program, facts, options)
     except Refused as refused:

@@ -19,6 +19,8 @@ from judging import write_module
 from kernels import Kernel, TensorSpec
 from reducing import reduced
 
+from racefree.proof.rungs import WantedScope
+
 BATCH = 50
 
 
@@ -27,22 +29,28 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def outcomes_of(kernel: Kernel, module: ModuleType, *, strict: bool, symbolic: bool) -> list[Comparison]:
+def outcomes_of(
+    kernel: Kernel, module: ModuleType, *, strict: bool, symbolic: bool, scope: WantedScope
+) -> list[Comparison]:
     try:
         if symbolic:
             return [compare_strengthened(kernel, module, strict_lanes=strict)]
-        return compare(kernel, module, strict_lanes=strict)
+        return compare(kernel, module, scope=scope, strict_lanes=strict)
     except Exception as error:
         frames = "".join(traceback.format_exception(error)[-2:])
         return [Comparison("CRASH", f"{type(error).__name__}: {error}"[:200], detail=frames[-500:])]
 
 
-def report(kernel: Kernel, found: Comparison, *, strict: bool, symbolic: bool, reduce: bool) -> None:
+def report(
+    kernel: Kernel, found: Comparison, *, strict: bool, symbolic: bool, scope: WantedScope, reduce: bool
+) -> None:
     say(f"{found.kind} seed {kernel.seed}: {found.wrong}\n    {found.detail[:500]}")
     if reduce:
 
         def fails(candidate: Kernel, module: ModuleType) -> bool:
-            return found.kind in {o.kind for o in outcomes_of(candidate, module, strict=strict, symbolic=symbolic)}
+            return found.kind in {
+                o.kind for o in outcomes_of(candidate, module, strict=strict, symbolic=symbolic, scope=scope)
+            }
 
         small = reduced(kernel, fails)
         source = small.source()
@@ -67,6 +75,7 @@ def main() -> None:
     parser.add_argument("last", type=int)
     parser.add_argument("--strict", action="store_true")
     parser.add_argument("--reduce", action="store_true")
+    parser.add_argument("--scope", choices=("any", "launch"), default="any")
     parser.add_argument("--symbolic", action="store_true", help="only what the symbolic rungs prove on their own")
     options = parser.parse_args()
     kinds: Counter[str] = Counter()
@@ -77,13 +86,13 @@ def main() -> None:
             batch = [generate(seed) for seed in range(first, min(first + BATCH, options.last))]
             module = write_module(Path(folder) / f"fuzz_{first}.py", batch)
             for kernel in batch:
-                for found in outcomes_of(kernel, module, strict=options.strict, symbolic=options.symbolic):
+                how = {"strict": options.strict, "symbolic": options.symbolic, "scope": options.scope}
+                for found in outcomes_of(kernel, module, **how):
                     kinds[found.kind] += 1
                     if found.refusal:
                         refusals[f"{found.kind}: {found.refusal}"] += 1
                     if found.wrong:
-                        how = {"strict": options.strict, "symbolic": options.symbolic, "reduce": options.reduce}
-                        report(kernel, found, **how)
+                        report(kernel, found, **how, reduce=options.reduce)
             if first % (10 * BATCH) == 0:
                 say(f"at {first}: {dict(kinds)}")
     for name, counts in (("outcomes", kinds), ("refusals", refusals)):

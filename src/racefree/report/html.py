@@ -14,7 +14,8 @@ from racefree.report.rules import RULES
 from racefree.verdict import Status
 
 _AROUND = 3
-_WORST_FIRST = (Status.RACES, Status.UNSUPPORTED, Status.VACUOUS, Status.OK)
+_WORST_FIRST = (Status.RACES, Status.UNSUPPORTED, Status.VACUOUS, None, Status.OK)
+"""None stands for a subject whose races are all allowed."""
 
 
 def render(report: Report) -> str:
@@ -36,7 +37,7 @@ def _asset(name: str) -> str:
 
 
 def _data(report: Report) -> dict[str, Any]:
-    subjects = sorted(report.subjects, key=lambda subject: _WORST_FIRST.index(subject.status))
+    subjects = sorted(report.subjects, key=lambda subject: _WORST_FIRST.index(subject.standing))
     return {
         "summary": text.summary(count(report)),
         "version": report.version,
@@ -54,13 +55,17 @@ def _subject(report: Report, subject: Subject) -> dict[str, Any]:
     return {
         "kind": subject.kind,
         "name": subject.name,
-        "status": subject.status.value,
+        "status": "allowed" if subject.standing is None else subject.standing.value,
         "place": report.place(subject.site),
         "origin": report.place(subject.origin) if subject.origin else "",
         "details": subject.details,
         "repeats": subject.repeats,
         "seconds": subject.seconds,
         "findings": [_finding(report, finding) for finding in subject.findings],
+        "allowed": [
+            f"{text.said(a.finding.first)}; {text.said(a.finding.second)}: {text.why_allowed(report, a)}"
+            for a in subject.allowed
+        ],
         "fragile": [_finding(report, finding) for finding in subject.fragile],
         "gaps": [
             {"kind": g.kind, "reason": g.reason, "place": report.place(g.site), "config": g.config}

@@ -10,7 +10,7 @@ function element(tag, words = "", kind = "") {
 
 const report = JSON.parse(document.getElementById("data").textContent);
 const list = document.getElementById("subjects"), detail = document.getElementById("detail");
-const words = { races: "races", unsupported: "not analysed", vacuous: "vacuous", ok: "proved race-free" };
+const words = { races: "races", unsupported: "not analysed", vacuous: "vacuous", allowed: "races allowed", ok: "proved race-free" };
 
 for (const note of report.notes) document.getElementById("notes").append(element("li", note));
 
@@ -21,7 +21,7 @@ const entries = report.subjects.map((subject, index) => {
   button.append(element("span", ` ${subject.origin || subject.place}${subject.repeats > 1 ? ` x${subject.repeats}` : ""}`, "soft"));
   button.onclick = () => show(index);
   item.append(button); list.append(item);
-  const haystack = [subject.name, subject.place, subject.origin, words[subject.status], subject.kind, ...subject.gaps.flatMap((g) => [g.kind, g.reason]),
+  const haystack = [subject.name, subject.place, subject.origin, words[subject.status], subject.kind, ...subject.allowed, ...subject.gaps.flatMap((g) => [g.kind, g.reason]),
     ...subject.findings.flatMap((f) => [f.rule, f.title, f.reason, ...f.sides.flatMap((s) => [s.said, s.where])])].join("\n").toLowerCase();
   return { item, button, haystack };
 });
@@ -89,6 +89,7 @@ function show(index) {
     detail.append(element("p", `Proved for ${subject.claim.scope}${subject.claim.qualifiers.length ? `; ${subject.claim.qualifiers.join(", ")}` : ""}`
       + `${subject.model ? `; memory model: ${subject.model}` : ""}`));
   }
+  for (const line of subject.allowed) detail.append(element("p", `Allowed: ${line}`));
   for (const gap of subject.gaps) detail.append(element("p", `${gap.place}: ${gap.kind}: ${gap.reason} ${gap.config}`));
   const maps = new Map();
   for (const map of subject.maps) {

@@ -148,7 +148,9 @@ def test_a_call_of_a_function_that_accesses_may_carry_the_comment(kernels: Path,
 
 def test_machine_formats(kernels: Path, check: Check, tmp_path: Path) -> None:
     edit(kernels, STORE, f"{STORE}  # racefree: allow[RF001] same value")
-    outputs = [f"--output={name}={tmp_path}/{name}" for name in ("sarif", "sarif-github", "json", "junit")]
+    outputs = [
+        f"--output={name}={tmp_path}/{name}" for name in ("sarif", "sarif-github", "json", "junit", "markdown", "html")
+    ]
     check(*outputs, "kernels.py")
     results = json.loads((tmp_path / "sarif").read_text())["runs"][0]["results"]
     races = [result for result in results if result["ruleId"] == "RF001"]
@@ -159,3 +161,11 @@ def test_machine_formats(kernels: Path, check: Check, tmp_path: Path) -> None:
     assert len(json.loads((tmp_path / "sarif-github").read_text())["runs"][0]["results"]) == 1
     assert json.loads((tmp_path / "json").read_text())["summary"]["allowed"] == 1
     assert 'failures="1"' in (tmp_path / "junit").read_text()
+    assert "## Allowed" in (tmp_path / "markdown").read_text()
+    assert (
+        "| `twice` | `kernels.py:14` | RF001 on `out[8]` | same value, kernels.py:14 |"
+        in (tmp_path / "markdown").read_text()
+    )
+    page = (tmp_path / "html").read_text()
+    assert '"status":"allowed"' in page
+    assert "lane 0: same value, kernels.py:14" in page

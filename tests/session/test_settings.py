@@ -35,6 +35,7 @@ def test_given_beats_environment_beats_project(tmp_path: Path, monkeypatch: pyte
         ('scope = "all"', "scope must be one of any, launch, not 'all'"),
         ("budget = 0", "budget must be a positive factor, not 0"),
         ("budget = true", "budget must be a positive factor, not True"),
+        ("baseline = 3", "baseline must be the name of a file, not 3"),
         ("lanes = [", "pyproject.toml"),
     ],
 )
@@ -43,3 +44,15 @@ def test_wrong_settings(tmp_path: Path, table: str, said: str, monkeypatch: pyte
     with pytest.raises(InputError) as raised:
         settings(project=project(tmp_path, table))
     assert said in str(raised.value)
+
+
+def test_baseline_of_a_project_is_relative_to_its_file(tmp_path: Path) -> None:
+    folder = project(tmp_path, 'baseline = "known/races.json"')
+    assert settings(project=folder).baseline == str(tmp_path / "known" / "races.json")
+    assert settings(project=folder, baseline="other.json").baseline == "other.json"
+
+
+def test_table_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool]\nracefree = 3\n", encoding="utf-8")
+    with pytest.raises(InputError, match="must be a table"):
+        settings(project=tmp_path)

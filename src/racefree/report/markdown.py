@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from racefree.report import text
 from racefree.report.model import (
+    Allowed,
     Occurrence,
     Report,
     Side,
@@ -29,6 +30,11 @@ def render(report: Report) -> str:
             for g in gaps
         ]
         blocks.append(_table(("where", "kind", "reason", "kernels"), rows))
+    allowed = [(subject, each) for subject in report.subjects for each in subject.allowed]
+    if allowed:
+        blocks.append("## Allowed")
+        rows = [_allowed(report, subject, each) for subject, each in allowed]
+        blocks.append(_table(("kernel", "where", "race", "why"), list(dict.fromkeys(rows))))
     proved = [subject for subject in report.subjects if subject.status is Status.OK]
     if proved:
         blocks.append("## Proved race-free")
@@ -61,6 +67,16 @@ def _access(report: Report, side: Side) -> list[str]:
 def _origin(report: Report, subject: Subject) -> str:
     place = f"the launch at `{report.place(subject.origin)}`" if subject.origin else f"`{subject.name}`"
     return f"{place} ({subject.details[0]})" if subject.details else place
+
+
+def _allowed(report: Report, subject: Subject, allowed: Allowed) -> tuple[str, ...]:
+    finding = allowed.finding
+    return (
+        f"`{subject.name}`",
+        f"`{report.place(finding.site or subject.site)}`",
+        f"{finding.rule} on `{finding.first.place}`",
+        _cell(text.why_allowed(report, allowed)),
+    )
 
 
 def _proof(report: Report, subject: Subject) -> tuple[str, ...]:

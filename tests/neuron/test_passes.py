@@ -11,7 +11,7 @@ from bir_documents import STANDARD, ap, instruction, location, module, tensor
 
 from racefree.errors import InputError, Refused
 from racefree.neuron import passes
-from racefree.neuron.check import check_files
+from racefree.neuron.check import CoreFile, check_files, logical_cores
 from racefree.neuron.lowering import lower_all
 from racefree.neuron.passes import BarrierRace, DataRace, IllegalModule, Options
 from racefree.neuron.reading import from_value
@@ -202,3 +202,23 @@ def test_instructions_are_counted_as_in_the_document() -> None:
     for order in program.orders:
         (race,) = order.races
         assert [rows.names[side.instruction] for side in (race.first, race.second)] == ["I-1", "I-3"]
+
+
+def core_file(path: str, core: int | None, *functions: str) -> CoreFile:
+    return CoreFile(Path(path), core, frozenset(functions or ("sg0000",)))
+
+
+@pytest.mark.parametrize(
+    ("files", "groups"),
+    [
+        ([core_file("d/nc01/a.json", 1), core_file("d/nc00/a.json", 0)], [[0, 1]]),
+        ([core_file("d/a.json", 0), core_file("d/b.json", 1)], [[0, 1]]),
+        ([core_file("d/a.json", 0), core_file("d/b.json", 0)], []),
+        ([core_file("d/a.json", None), core_file("d/b.json", 1)], []),
+        ([core_file("d/a.json", 0), core_file("e/b.json", 1)], []),
+        ([core_file("d/a.json", 0, "f"), core_file("d/b.json", 1, "g")], []),
+        ([core_file("d/nc0/a.json", 0), core_file("d/nc1/a.json", 1), core_file("e/nc0/a.json", 0)], [[0, 1]]),
+    ],
+)
+def test_which_files_form_a_logical_core(files: list[CoreFile], groups: list[list[int]]) -> None:
+    assert [[one.core for one in group] for group in logical_cores(files)] == groups

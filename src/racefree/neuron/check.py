@@ -91,17 +91,18 @@ def check_files(
     """
     began = time.monotonic()
     options = Options(queue_order=queue_order, first_only=not all_races, limit=limit)
-    modules = [(Path(path), load(path)) for path in paths]
-    files = tuple(_file(str(path), module, order, options, compiler_exemptions) for path, module in modules)
-    cores = tuple(
-        verdict
-        for group in logical_cores(modules)
-        for verdict in _cores(group, order, compiler_rules=compiler_exemptions)
-    )
+    files: list[FileVerdict] = []
+    seen: list[CoreFile] = []
+    for path in paths:
+        # One document at a time: those of a logical core are read again together.
+        module = load(path)
+        files.append(_file(str(path), module, order, options, compiler_exemptions))
+        seen.append(CoreFile(Path(path), module.core, frozenset(function.name for function in module.functions)))
+    cores = tuple(_cores(group, order, compiler_rules=compiler_exemptions) for group in logical_cores(seen))
     assumptions: tuple[str, ...] = (ENGINE_IN_ORDER, EXTERNALS_APART)
-    if any(len(module.functions) > 1 for _, module in modules):
+    if any(len(one.functions) > 1 for one in seen):
         assumptions = (*assumptions, FUNCTIONS_APART)
-    return FilesVerdict(files, cores, assumptions, seconds=time.monotonic() - began)
+    return FilesVerdict(tuple(files), cores, assumptions, seconds=time.monotonic() - began)
 
 
 def check_module(
@@ -171,18 +172,25 @@ def _access(program: EngineProgram, index: int, row: int) -> EngineAccess:
     )
 
 
-def logical_cores(modules: Sequence[tuple[Path, Module]]) -> list[list[tuple[Path, Module]]]:
+@dataclass(frozen=True, slots=True)
+class CoreFile:
+    """What tells which files belong together."""
+
+    path: Path
+    core: int | None
+    functions: frozenset[str]
+
+
+def logical_cores(files: Sequence[CoreFile]) -> list[list[CoreFile]]:
     """The groups of files that are the cores of one logical core, core 0 first."""
-    groups: dict[tuple[object, ...], list[tuple[Path, Module]]] = {}
-    for path, module in modules:
-        if module.core is not None:
-            key = (_home(path), frozenset(function.name for function in module.functions))
-            groups.setdefault(key, []).append((path, module))
+    groups: dict[tuple[object, ...], list[CoreFile]] = {}
+    for one in files:
+        if one.core is not None:
+            groups.setdefault((_home(one.path), one.functions), []).append(one)
     found = []
     for group in groups.values():
-        ids = [module.core for _, module in group]
-        if len(group) > 1 and len(set(ids)) == len(ids):
-            found.append(sorted(group, key=lambda one: one[1].core or 0))
+        if len(group) > 1 and len({one.core for one in group}) == len(group):
+            found.append(sorted(group, key=lambda one: one.core or 0))
     return found
 
 
@@ -191,10 +199,10 @@ def _home(path: Path) -> tuple[str, ...]:
     return tuple("nc" if _CORE_FOLDER.match(part) else part for part in path.absolute().parent.parts)
 
 
-def _cores(group: Sequence[tuple[Path, Module]], order: str, *, compiler_rules: bool) -> list[CoresVerdict]:
-    modules = [module for _, module in group]
+def _cores(group: Sequence[CoreFile], order: str, *, compiler_rules: bool) -> CoresVerdict:
+    modules = [load(one.path) for one in group]
     orders = (DEPENDENCIES, SEMAPHORES) if order == BOTH else (order,)
     functions = [
         verdict for one in orders for verdict in check_cores(modules, order=one, compiler_rules=compiler_rules)
     ]
-    return [CoresVerdict(tuple(str(path) for path, _ in group), tuple(functions), verify_split(modules))]
+    return CoresVerdict(tuple(str(one.path) for one in group), tuple(functions), verify_split(modules))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 from typing import Any, NoReturn, TextIO
 
 import click
@@ -181,7 +184,7 @@ def _check(paths: Sequence[Path], arguments: Sequence[str], options: dict[str, A
         ]
         known, write_known = _baselines(chosen.baseline, options.get("write_baseline"))
         with _script_output_on_stderr() as stdout:
-            with _progress(found):
+            with _progress(found), _stopped_by_signals():
                 failed = _run(requests, found)
             report = found.report(seconds=time.perf_counter() - start)
             if write_known is not None:
@@ -297,6 +300,28 @@ def _script_output_on_stderr() -> Iterator[TextIO]:
             shown.flush()
             real.flush()
             os.dup2(kept, number)
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """Inside the block SIGTERM acts like Ctrl-C, so that a run that is told to stop still writes what it has."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    owner = os.getpid()
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        if os.getpid() == owner:
+            raise KeyboardInterrupt
+        signal.signal(number, before)  # a forked child ends as it would have
+        os.kill(os.getpid(), number)
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

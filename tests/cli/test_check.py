@@ -206,7 +206,8 @@ def test_without_a_usable_triton(script: Write, code: str, said: str) -> None:
     assert done.returncode == 2
 
 
-def test_interrupt_still_reports(script: Write, tmp_path: Path) -> None:
+@pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
+def test_interrupt_still_reports(script: Write, tmp_path: Path, asked: signal.Signals) -> None:
     flag = tmp_path / "launched"
     path = script(f"{RACY}open({str(flag)!r}, 'w').close()\nimport time\ntime.sleep(60)\n")
     process = subprocess.Popen(
@@ -217,7 +218,7 @@ def test_interrupt_still_reports(script: Write, tmp_path: Path) -> None:
     )
     while not flag.exists() and process.poll() is None:
         os.sched_yield()
-    process.send_signal(signal.SIGINT)
+    process.send_signal(asked)
     stdout, _ = process.communicate(timeout=60)
     assert "the script was interrupted" in stdout
     assert last_line(stdout) == summary(1, races=1, racing=1)

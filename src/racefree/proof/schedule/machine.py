@@ -213,9 +213,7 @@ class Machine:
         self._touch(segment, access, np.array([address], dtype=np.int64), np.zeros(1, np.int64), np.ones(1, np.bool_))
         assert access.result is not None
         lanes = unknown(()) if seen.value is None else constant(seen.value, access.result)
-        self._bind(
-            thread, (access.result,), [Val(lanes, uses.lane | {number}, uses.every, uses.maybe, uses.acquired)]
-        )
+        self._bind(thread, (access.result,), [Val(lanes, uses.lane | {number}, uses.every, uses.maybe, uses.acquired)])
 
     def _publish(self, thread: Thread, access: Access, seen: Observed, value: int | None, uses: Val) -> Left:
         """A write that changed the value: it continues the release sequence, and may release itself."""

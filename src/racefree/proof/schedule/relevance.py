@@ -32,13 +32,18 @@ def scalar_atomic(access: Access) -> bool:
 
 def relevance(program: Program) -> Relevance:
     everything = accesses(program)
-    reads = _changing_reads(program)
-    valued = _valued(program, reads)
-    values = _slice(program, valued)
-    deciding = [a for a in everything if a.result is not None and a.result.index in values]
-    steps = [a for a in everything if scalar_atomic(a)] + [a for a in deciding if a.index in reads]
-    observed = any(a.kind.atomic or a.index in reads for a in deciding)
-    return Relevance(values, frozenset(a.index for a in steps if observed), valued)
+    changing = _changing_reads(program)
+    reads: frozenset[int] = frozenset()
+    while True:
+        valued = _valued(program, reads)
+        values = _slice(program, valued)
+        deciding = frozenset(a.index for a in everything if a.result is not None and a.result.index in values)
+        if deciding & changing == reads:
+            break
+        reads = deciding & changing
+    observed = any(a.index in deciding for a in everything if a.kind.atomic or a.index in reads)
+    steps = frozenset(a.index for a in everything if scalar_atomic(a)) | reads
+    return Relevance(values, steps if observed else frozenset(), valued)
 
 
 def _changing_reads(program: Program) -> frozenset[int]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 
-from grammar import Generator
+from grammar import LARGE, Generator, Scale
 from kernels import Kernel
 from patterns import PATTERNS
 
 
-def generate(seed: int) -> Kernel:
-    """The kernel of a seed: the same text for the same seed, always."""
-    return Generator(random.Random(seed), PATTERNS).kernel(seed)
+def generate(seed: int, *, large: bool = False) -> Kernel:
+    """The kernel of a seed: the same text for the same seed, always. Large ones have more programs, lanes and iterations."""
+    return Generator(random.Random(seed), PATTERNS, LARGE if large else Scale()).kernel(seed)

@@ -8,10 +8,21 @@ from dataclasses import dataclass, field
 
 from kernels import Kernel, Node, TensorSpec, Term
 
-SIZE = 2048
-"""Elements of each base tensor."""
-PROGRAMS = 7
-"""Program ids along an axis are assumed to stay below this, so that any grid up to 6 stays in bounds."""
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How large a kernel gets. `programs`: program ids along an axis are assumed to stay below, so that grids up to it are
+    in bounds; `elems` of each base tensor; choices for lanes of a tile, iterations of a loop, and grids."""
+
+    programs: int = 7
+    elems: int = 2048
+    lanes: tuple[int, ...] = (4, 8, 16, 32, 32, 64, 64, 128)
+    trips: tuple[int, ...] = (1, 2, 3)
+    grids: tuple[tuple[int, ...], ...] = ((1,), (2,), (2,), (3,), (4,), (4,), (2, 2), (1, 3), (2, 1, 2))
+
+
+LARGE = Scale(14, 65536, (32, 64, 128, 256), (4, 7, 12), ((5,), (7,), (12,), (3, 3), (2, 5), (13,)))
+
 DTYPES = ("int32", "int32", "int32", "float32", "float32", "int16", "int8", "int64", "float16", "uint8")
 WIDTH = {"int8": 1, "uint8": 1, "int16": 2, "float16": 2, "int32": 4, "float32": 4, "int64": 8}
 
@@ -38,6 +49,7 @@ class Generator:
 
     rng: random.Random
     patterns: tuple[Pattern, ...] = ()
+    scale: Scale = Scale()
     tile: tuple[int, ...] = ()
     tensors: dict[str, TensorSpec] = field(default_factory=dict)
     scalars: dict[str, int] = field(default_factory=dict)
@@ -356,7 +368,7 @@ class Generator:
 
     def loop(self, scope: Scope, depth: int) -> list[Node]:
         name, nodes = self.fresh("k"), []
-        trips = self.rng.choice((1, 2, 3))
+        trips = self.rng.choice(self.scale.trips)
         match self.rng.randrange(7):
             case 0:
                 header, high = f"for {name} in range(t):", 2
@@ -462,13 +474,13 @@ class Generator:
             if base and self.chance(0.25):
                 offset = rng.choice((0, 0, 1, 8, 64))
                 dtype = self.tensors[base].dtype
-                self.tensors[name] = TensorSpec(dtype, SIZE - offset, base, offset)
+                self.tensors[name] = TensorSpec(dtype, self.scale.elems - offset, base, offset)
                 if self.chance(0.2) and offset % 8 == 0:
                     other = rng.choice(("int8", "int16", "int32"))
-                    elems = (SIZE - offset) * WIDTH[dtype] // WIDTH[other]
+                    elems = (self.scale.elems - offset) * WIDTH[dtype] // WIDTH[other]
                     self.tensors[name] = TensorSpec(other, elems, base, offset)
             else:
-                self.tensors[name] = TensorSpec(rng.choice(DTYPES), SIZE)
+                self.tensors[name] = TensorSpec(rng.choice(DTYPES), self.scale.elems)
         self.tensors["tab"] = TensorSpec("int32", 64, values=tuple(table))
         self.tensors["ok"] = TensorSpec("bool", 64, values=tuple(rng.randrange(2) for _ in range(64)))
         self.scalars = {"n": rng.choice((0, 3, 5, 17, 40, 100)), "t": rng.choice((0, 1, 2, 3))}
@@ -478,26 +490,27 @@ class Generator:
     def kernel(self, seed: int) -> Kernel:
         rng = self.rng
         self.arguments()
-        grids = ((1,), (2,), (2,), (3,), (4,), (4,), (2, 2), (1, 3), (2, 1, 2))
-        grid = rng.choice(grids)
+        grid = rng.choice(self.scale.grids)
         nodes = [Node("pid0 = tl.program_id(0)")]
-        scope = Scope([Term("n", 0, 100), Term("t", 0, 3), Term("pid0", 0, PROGRAMS - 1), Term("m", -64, -1)])
+        scope = Scope(
+            [Term("n", 0, 100), Term("t", 0, 3), Term("pid0", 0, self.scale.programs - 1), Term("m", -64, -1)]
+        )
         if rng.random() < 0.1:
             scope.scalars.append(Term("(big // 8589934592).to(tl.int32)", 1, 3))
-        self.pid = Term("pid0", 0, PROGRAMS - 1)
+        self.pid = Term("pid0", 0, self.scale.programs - 1)
         if len(grid) > 1:
             axis = len(grid) - 1
             nodes.append(Node(f"pid1 = tl.program_id({axis})"))
-            scope.scalars.append(Term("pid1", 0, PROGRAMS - 1))
+            scope.scalars.append(Term("pid1", 0, self.scale.programs - 1))
             text = rng.choice(
                 (f"pid0 * tl.num_programs({axis}) + pid1", "pid1 * tl.num_programs(0) + pid0", "pid0 + pid1 * 7")
             )
             nodes.append(Node(f"pid = {text}"))
-            self.pid = Term("pid", 0, 13)
+            self.pid = Term("pid", 0, 2 * self.scale.programs - 1)
             scope.scalars.append(self.pid)
         if rng.random() < 0.2:
             nodes.append(Node("progs = tl.num_programs(0)"))
-            scope.scalars.append(Term("progs", 1, PROGRAMS))
+            scope.scalars.append(Term("progs", 1, self.scale.programs))
         self.lanes(nodes, scope)
         for tensor, spec in self.tensors.items():
             self.cells[tensor] = self.partition(spec.elems)
@@ -512,7 +525,7 @@ class Generator:
 
     def lanes(self, nodes: list[Node], scope: Scope) -> None:
         if self.chance(0.75):
-            size = self.rng.choice((4, 8, 16, 32, 32, 64, 64, 128))
+            size = self.rng.choice(self.scale.lanes)
             self.tile = (size,)
             nodes.append(Node(f"lane = tl.arange(0, {size})"))
             self.lane = Term("lane", 0, size - 1, True)

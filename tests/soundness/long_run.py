@@ -75,6 +75,7 @@ def main() -> None:
     parser.add_argument("last", type=int)
     parser.add_argument("--strict", action="store_true")
     parser.add_argument("--reduce", action="store_true")
+    parser.add_argument("--large", action="store_true", help="more programs, lanes and iterations")
     parser.add_argument("--scope", choices=("any", "launch"), default="any")
     parser.add_argument("--symbolic", action="store_true", help="only what the symbolic rungs prove on their own")
     options = parser.parse_args()
@@ -83,7 +84,7 @@ def main() -> None:
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         for first in range(options.first, options.last, BATCH):
-            batch = [generate(seed) for seed in range(first, min(first + BATCH, options.last))]
+            batch = [generate(seed, large=options.large) for seed in range(first, min(first + BATCH, options.last))]
             module = write_module(Path(folder) / f"fuzz_{first}.py", batch)
             for kernel in batch:
                 how = {"strict": options.strict, "symbolic": options.symbolic, "scope": options.scope}

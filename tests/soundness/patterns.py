@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grammar import SIZE, Generator, Pattern, Scope, masked
+from grammar import Generator, Pattern, Scope, masked
 from kernels import Node, Term
 
 
@@ -21,7 +21,9 @@ def merged_index(g: Generator, scope: Scope) -> list[Node]:
     ]
     scope.scalars.append(Term(name, 0, 2 * g.pid.high + 7))
     tensor = g.written()
-    index = g.inside(Term(f"({name} * {_lanes(g)} + {g.lane.text})", 0, (2 * g.pid.high + 8) * _lanes(g), True), SIZE)
+    index = g.inside(
+        Term(f"({name} * {_lanes(g)} + {g.lane.text})", 0, (2 * g.pid.high + 8) * _lanes(g), True), g.scale.elems
+    )
     if g.chance(0.5):
         index = g.inside(index, g.tensors[tensor].elems)
         nodes.append(Node(f"tl.store({tensor} + tl.minimum({index.text}, {g.tensors[tensor].elems - 1}), 1)"))
@@ -40,22 +42,26 @@ def chosen_pointer(g: Generator, scope: Scope) -> list[Node]:
         return [
             Node(f"if {condition.text}:", [Node(f"{name} = {one} + {g.rng.choice((0, 0, 1))}")]),
             Node("else:", [Node(f"{name} = {other} + 0")]),
-            Node(f"tl.store({name} + {_less(index, 1)}, {g.value(scope, tile=True)})"),
+            Node(f"tl.store({name} + {_less(g, index, 1)}, {g.value(scope, tile=True)})"),
         ]
     condition = g.full(g.condition(scope, tile=True))
     pointer = f"tl.where({condition.text} != 0, {one} + {index.text}, {other} + {index.text})"
     return [Node(f"tl.store({pointer}, {g.value(scope, tile=True)})")]
 
 
-def _less(index: Term, by: int) -> str:
+def _less(g: Generator, index: Term, by: int) -> str:
     """The index, leaving `by` elements free at the end of the smallest view."""
-    return f"tl.minimum({index.text}, {SIZE // 8 - 1 - by})" if index.high >= SIZE // 8 - by else index.text
+    return (
+        f"tl.minimum({index.text}, {g.scale.elems // 8 - 1 - by})"
+        if index.high >= g.scale.elems // 8 - by
+        else index.text
+    )
 
 
 def prefetch(g: Generator, scope: Scope) -> list[Node]:
     """The next round's element is loaded before this round's is used."""
     tensor, name, loop = g.written(), g.fresh("v"), g.fresh("k")
-    trips = g.rng.choice((1, 2, 3))
+    trips = g.rng.choice(g.scale.trips)
     high = g.pid.high * (trips + 1) * _lanes(g) + (trips + 2) * _lanes(g)
     if high >= g.tensors[tensor].elems:
         return []
@@ -73,7 +79,7 @@ def prefetch(g: Generator, scope: Scope) -> list[Node]:
 def growing_offset(g: Generator, scope: Scope) -> list[Node]:
     """An integer carried by the loop leads to the address."""
     tensor, name, loop = g.written(), g.fresh("o"), g.fresh("k")
-    trips, lanes = g.rng.choice((1, 2, 3)), _lanes(g)
+    trips, lanes = g.rng.choice(g.scale.trips), _lanes(g)
     step = g.rng.choice((f"{name} + {lanes}", f"{name} * 2 + {lanes}", f"({name} ^ {lanes})", f"{name} + {lanes} * t"))
     start = g.rng.choice((f"{g.pid.text} * {lanes * trips}", f"{g.pid.text} * {lanes}"))
     mask = g.tensors[tensor].elems
@@ -109,7 +115,7 @@ def packed_by_flags(g: Generator, scope: Scope) -> list[Node]:
         Node(f"{flag} = tl.load(tab + {g.lane.text}) % 2"),
         Node(f"{place} = tl.cumsum({flag}, 0{reverse}) - {g.rng.choice((flag, flag, '0'))}"),
         Node(
-            f"tl.store({tensor} + tl.minimum({g.pid.text} * {lanes} + {place}, {SIZE // 8 - 1}), {g.lane.text}{mask})"
+            f"tl.store({tensor} + tl.minimum({g.pid.text} * {lanes} + {place}, {g.scale.elems // 8 - 1}), {g.lane.text}{mask})"
         ),
     ]
 

@@ -61,6 +61,9 @@ def racefree_command() -> None:
 @click.option("--grid", metavar="X[,Y[,Z]]", help="Grid of a TTIR module.")
 @click.option("--arg", "given", multiple=True, metavar="NAME=VALUE", help="Argument of a TTIR module; repeatable.")
 @click.option(
+    "--num-warps", type=click.IntRange(min=1), help="Warps of a TTIR module, which does not say so itself [4]."
+)
+@click.option(
     "--order", type=click.Choice(["both", "dependencies", "semaphores"]), help="What orders engine programs [both]."
 )
 @click.option(
@@ -175,6 +178,7 @@ def _check(paths: Sequence[Path], arguments: Sequence[str], options: dict[str, A
                 grid=grid,
                 given=tuple(options.get("given", ())),
                 save_to=options.get("save_to"),
+                num_warps=options.get("num_warps"),
                 order=options.get("order") or "both",
                 all_races=options.get("all_races", True),
                 compiler_exemptions=options.get("compiler_exemptions", False),

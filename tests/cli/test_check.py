@@ -302,6 +302,18 @@ def test_bare_module(check: Check, tmp_path: Path, step: int, status: int) -> No
     path.write_text(MODULE, encoding="utf-8")
     done = check(path, "--grid", "4", "--arg", "out=i32[64]", "--arg", f"step={step}")
     assert done.exit_code == status, done.output
+    assert "note: fill: taken to run with 4 warps; --num-warps says otherwise" in done.stdout
+
+
+def test_bare_module_with_its_warps(check: Check, tmp_path: Path) -> None:
+    """A tile that is stored and loaded again has a thread for each lane only if it has as many lanes as threads."""
+    store = "tt.store %at, %lanes : tensor<16x!tt.ptr<i32>>"
+    load = "%again = tt.load %at : tensor<16x!tt.ptr<i32>>\n    tt.store %at, %again : tensor<16x!tt.ptr<i32>>"
+    path = tmp_path / "fill.ttir"
+    path.write_text(MODULE.replace(store, f"{store}\n    {load}").replace("16", "64"), encoding="utf-8")
+    given = ("--grid", "4", "--arg", "out=i32[256]", "--arg", "step=64")
+    assert check(path, *given, "--num-warps", "2").exit_code == 0
+    assert "RF004" in check(path, *given, "--num-warps", "4").stdout
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ HEAD_BYTES = 4096
 class Request:
     """One input and how to check it.
 
-    `arguments` belong to a script, `grid` and `given` (`NAME=VALUE`) to a bare module, `order`, `all_races` and
+    `arguments` belong to a script, `grid`, `given` (`NAME=VALUE`) and `num_warps` to a bare module, `order`, `all_races` and
     `compiler_exemptions` to an engine program.
     `draws` asks for pictures, for a report that shows them.
     """
@@ -36,6 +36,7 @@ class Request:
     grid: tuple[int, int, int] | None = None
     given: tuple[str, ...] = ()
     save_to: Path | None = None
+    num_warps: int | None = None
     order: str = "both"
     all_races: bool = True
     compiler_exemptions: bool = False

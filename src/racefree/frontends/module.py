@@ -20,6 +20,7 @@ _SIZES = {
     **dict.fromkeys(("i64", "u64", "f64", "fp64", "int64", "uint64", "float64"), 8),
 }
 _TENSOR = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[\d,\s]*)\](?::(?P<strides>[\d,\s-]+))?")
+_USUAL_WARPS = 4
 _FIRST_ADDRESS, _ALIGNMENT = 1 << 32, 1 << 12
 _HOW = "write --arg NAME=f32[64,128] for a tensor (and :STRIDES when it is not contiguous), --arg NAME=5 for a number"
 
@@ -43,11 +44,13 @@ def check(request: Request, found: Found) -> None:
         kernel=program.name,
         grid=request.grid,
         arguments=_bind(program, dict(_pairs(request.given))),
+        num_warps=request.num_warps or _USUAL_WARPS,
         target=request.settings.target or "cuda:80",
         triton_version=module.triton_version,
     )
-    here = Site(str(request.path), 1)
-    captured = CapturedLaunch(program.name, program.site, here, (CapturedConfig(facts, module),))
+    here = Site(str(request.path.absolute()), 1)
+    taken = () if request.num_warps else (f"taken to run with {_USUAL_WARPS} warps; --num-warps says otherwise",)
+    captured = CapturedLaunch(program.name, program.site, here, (CapturedConfig(facts, module),), taken)
     analyst = Analyst(request.settings, draws=request.draws)
     found.add(analyst.decide(captured).launch)
     found.tracebacks += analyst.tracebacks

@@ -11,7 +11,7 @@ def check(request: Request, found: Found) -> None:
     """Raises InputError when the file is damaged, or options are given that a saved launch has already answered."""
     from racefree.triton.saved import load_launch
 
-    if request.grid is not None or request.given:
+    if request.grid is not None or request.given or request.num_warps:
         raise InputError(f"{request.path} is a saved launch: it has its own grid and arguments")
     analyst = Analyst(request.settings, draws=request.draws)
     captured = load_launch(request.path)

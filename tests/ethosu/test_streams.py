@@ -87,3 +87,21 @@ def test_a_longer_wait_never_adds_a_race() -> None:
                 after = pairs(verdict(words, stream))
                 assert after.races <= before.races
                 assert after.transfers <= before.transfers
+
+
+def test_every_raised_block_dependency_is_classified_as_brute_force_says() -> None:
+    """Vela works out how far a kernel may overtake the one before it; letting it go further races or does not."""
+    outcomes: Counter[tuple[str, bool]] = Counter()
+    for seed in range(40):
+        stream = make(seed)
+        for at, what, parameter in command_sequence(stream.words):
+            if what == "blockdep" and parameter < 3:
+                words = list(stream.words)
+                words[at] += 1 << 16
+                expected = races(words, stream.operations, stream.accelerator)
+                found = verdict(words, stream)
+                assert pairs(found) == expected, (seed, at)
+                memories = {race.first.memory for race in found.orders[0].races if race.first.engine == "kernel writes"}
+                outcomes["on chip" if "SHARED" in memories else "", bool(expected.races)] += 1
+    assert outcomes["", True] > 15
+    assert outcomes["", False] > 0 < outcomes["on chip", True]

@@ -278,3 +278,25 @@ def test_the_window_does_not_grow_with_the_document() -> None:
     cursor.value = value  # type: ignore[method-assign]
     assert len(_read(cursor, "d").functions[0].blocks[0].instructions) == 3000
     assert widest < 20_000
+
+
+@pytest.mark.parametrize("chunk", [64, 4096])
+def test_an_error_is_told_where_it_stands_without_reading_on(chunk: int) -> None:
+    from racefree.neuron.reading import _read
+
+    text = json.dumps(module([load(f"I-{i}", "a") for i in range(500)]))
+    at = text.index('"I-40"') - 2
+    stream = io.StringIO(text[:at] + "!" + text[at:])
+    with pytest.raises(InputError) as raised:
+        _read(JsonCursor(stream, "d", chunk_chars=chunk), "d")
+    assert f"character {at}: " in str(raised.value)
+    assert stream.tell() < len(text) // 2
+
+
+def test_words_and_escapes_may_be_cut_anywhere() -> None:
+    from racefree.neuron.reading import _read
+
+    document = SAMPLE | {"later": [True, False, None, -12.5e-3, '\u00e9\\"', float("-inf")]}
+    text = json.dumps(document)
+    for chunk in range(1, 40):
+        assert _read(JsonCursor(io.StringIO(text), "d", chunk_chars=chunk), "d") == from_value(SAMPLE)

@@ -15,6 +15,8 @@ from racefree.errors import InputError, MissingPackage
 
 CHUNK_CHARS = 1 << 20
 
+_LONGEST_WORD = 16
+
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
@@ -130,13 +132,17 @@ class JsonCursor:
             try:
                 value, end = self._decode(self._window, self._at)
             except json.JSONDecodeError as error:
-                if self._more():
+                if self._may_be_cut(error) and self._more():
                     continue
                 raise InputError(f"{self._name}: character {self._before + error.pos}: {error.msg}") from None
             # A number that reaches the end of the window may go on in the next chunk.
             if end < len(self._window) or not self._more():
                 self._at = end
                 return value
+
+    def _may_be_cut(self, error: json.JSONDecodeError) -> bool:
+        """Whether the window's end, rather than the text, may be at fault: the longest word of JSON is short."""
+        return error.msg.startswith("Unterminated string") or error.pos > len(self._window) - _LONGEST_WORD
 
     def finish(self) -> None:
         while True:

@@ -15,8 +15,8 @@ from racefree.graph.launch import LaunchFacts
 from racefree.graph.program import Program, accesses
 from racefree.proof.replay import Event, Lanes, Options, Steps, left_behind, steps, untouched_memory
 from racefree.proof.replay.enumeration import instances
+from racefree.proof.replay.events import Pid
 from racefree.proof.replay.lanes import element_bits
-from racefree.proof.replay.machine import Pid
 
 
 @dataclass(slots=True, eq=False)

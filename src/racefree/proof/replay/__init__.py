@@ -2,8 +2,9 @@
 
 from racefree.proof.replay.atomics import left_behind
 from racefree.proof.replay.enumeration import Enumeration, Race, Rules, enumerate_races
+from racefree.proof.replay.events import Event, Fence, Options, Step, Steps, Unreplayable
 from racefree.proof.replay.lanes import Lanes
-from racefree.proof.replay.machine import Event, Fence, Options, Step, Steps, Unreplayable, steps
+from racefree.proof.replay.machine import steps
 from racefree.proof.replay.memory import Memory, launch_memory, pointer_roots, untouched_memory
 from racefree.proof.replay.run import Oracle, SharedBytes, Where, confirm, drive, run_program, shared_bytes
 

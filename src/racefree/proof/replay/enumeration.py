@@ -16,7 +16,7 @@ import numpy as np
 from racefree.access import Kind
 from racefree.graph.launch import Descriptor, LaunchFacts, Storage, Tensor
 from racefree.graph.program import Program, accesses
-from racefree.proof.replay.machine import Event, Options, Pid
+from racefree.proof.replay.events import Event, Options, Pid
 from racefree.proof.replay.memory import Memory, pointer_roots, untouched_memory
 from racefree.proof.replay.run import Where, run_program
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from racefree.graph.launch import LaunchFacts
 from racefree.graph.program import Program
+from racefree.proof.replay.events import Event, Options, Pid, Steps
 from racefree.proof.replay.lanes import Lanes
-from racefree.proof.replay.machine import Event, Options, Pid, Steps, steps
+from racefree.proof.replay.machine import steps
 from racefree.proof.replay.memory import Memory, launch_memory
 
 Oracle = Callable[[Event], Lanes | None]

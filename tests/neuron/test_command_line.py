@@ -78,3 +78,9 @@ def test_a_command_stream_is_recognised_by_its_first_bytes(tmp_path: Path) -> No
     found = run(str(path), "-v")
     assert found.exit_code == 0
     assert "assumes that the memory regions of a stream do not overlap" in found.output
+
+
+def test_a_proof_says_what_it_assumes() -> None:
+    shown = " ".join(run(CLEAN, "-v").output.split())
+    assert "assumes that an engine finishes each instruction before the next one starts" in shown
+    assert "assumes that external tensors do not share memory" in shown

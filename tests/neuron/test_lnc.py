@@ -125,6 +125,12 @@ def test_writing_into_the_other_cores_memory() -> None:
     assert verdict([exchange("X"), barrier(0)], [barrier(0), read("R", "b")], allocations=REMOTE).status is Status.OK
 
 
+def test_a_symbolic_address_on_chip_meets_what_the_other_core_writes_there() -> None:
+    symbolic = {"kind": "symbolic_ap", "dtype": "float32", "memsetref": "b_set", "ap": [], "addrs": []}
+    found = verdict([exchange("X")], [instruction("R", "DVE", reads=[symbolic])], allocations=REMOTE)
+    assert {refusal.kind for refusal in found.refusals} == {"possible-core-race"}
+
+
 def test_an_exchange_that_overlaps_itself_is_refused() -> None:
     cores = [exchange("X", source="b")], [exchange("X", source="b")]
     found = verdict(*cores, allocations=REMOTE)

@@ -44,7 +44,7 @@ def shared_touches(
 
     Raises Refused when an access to another core's memory does not say whose.
     """
-    here = places(function.allocations)
+    reach = _Reach(core, function, others)
     exchanges = -1
     for row, owner in lowered.owners:
         exchange, indirect = -1, is_indirect(owner)
@@ -54,13 +54,37 @@ def shared_touches(
         for group, write in ((owner.ins, False), (owner.indirections, False), (owner.outs, True)):
             anywhere = indirect and group is not owner.indirections
             for operand in group:
-                for place, pieces in _pieces(operand, here, anywhere=anywhere):
-                    space, moved = _across(core, place, pieces, operand, others)
-                    for piece in moved:
-                        if space:
-                            yield Touch(
-                                row, owner, space, piece, write, place.allocation.name, place.location.name, exchange
-                            )
+                for place, space, piece in reach.of(operand, anywhere=anywhere):
+                    yield Touch(row, owner, space, piece, write, place.allocation.name, place.location.name, exchange)
+
+
+class _Reach:
+    """What each operand of one core touches that another core can touch too, worked out once an operand."""
+
+    def __init__(self, core: int, function: Function, others: Sequence[tuple[int, Function]]) -> None:
+        self.core, self.others = core, others
+        self.here = places(function.allocations)
+        self.known: dict[tuple[Operand, bool], tuple[tuple[Place, str, Footprint], ...]] = {}
+        self.exposed = any(
+            location.type.on_chip and location.remote_target
+            for _, other in others
+            for allocation in other.allocations
+            for location in allocation.locations
+        )
+        """Whether another core reaches into this one's on-chip memory."""
+
+    def of(self, operand: Operand, *, anywhere: bool) -> tuple[tuple[Place, str, Footprint], ...]:
+        found = self.known.get((operand, anywhere))
+        if found is None:
+            found = self.known[operand, anywhere] = tuple(
+                (place, space, piece)
+                for place, pieces in _pieces(operand, self.here, anywhere=anywhere)
+                if self.exposed or not place.location.type.on_chip or place.location.remote_target
+                for space, moved in [_across(self.core, place, pieces, operand, self.others)]
+                if space
+                for piece in moved
+            )
+        return found
 
 
 def _pieces(
@@ -76,7 +100,7 @@ def _pieces(
                 return  # the core's own program carries this refusal already
         case RegisterAp(memset=name) | SymbolicAp(memset=name):
             for place in here.values():
-                if place.allocation.name == name and not place.location.type.on_chip:
+                if place.allocation.name == name:
                     yield place, (whole(place),)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from program_builder import F32, I1, I8, I32, Kernel, launch, tensor
 
+from racefree.access import Scope as Scopes
 from racefree.graph.launch import LaunchFacts, Storage
 from racefree.graph.program import Guard, If, Op, Program, Ptr, Value
 
@@ -63,7 +64,7 @@ class Generator:
         together = rng.random() < 0.5
         other = storage if together else Storage(1 << 30, ELEMENTS * 4)
         return launch(
-            (rng.choice([1, 2, 3]), rng.choice([1, 2]), 1),
+            (rng.choice([1, 2, 3]), rng.choice([1, 2, 3]), 1),
             x=tensor(start, MIDDLE, 4, storage=storage),
             y=tensor(other.address + MIDDLE * 4 + rng.choice([0, 16, 64]), MIDDLE - 16, 4, storage=other),
             bytes=tensor(start + rng.choice([0, 1, 7]), MIDDLE, 1, storage=storage),
@@ -162,6 +163,9 @@ class Generator:
             (5, self.store),
             (4, self.load),
             (2, self.value),
+            (1, self.folded_up),
+            (1, self.computed),
+            (1, self.count_atomically),
             (3 if self.barriers else 0, lambda _: self.kernel.barrier()),
         ]
         if self.depth < 3:
@@ -178,6 +182,32 @@ class Generator:
     def load(self, scope: Scope) -> None:
         mask = self.mask(scope) if self.rng.random() < 0.3 else None
         scope.data.append(self.kernel.load(self.pointer(scope), mask, element=F32))
+
+    def folded_up(self, scope: Scope) -> None:
+        """A store of a tile of 2 x 2 lanes, perhaps transposed, of what may be a reshaped load."""
+        k, rng = self.kernel, self.rng
+        near = k.op("arith.andi", self.tile(scope), k.const(255, I32, (self.lanes,)))
+        square = k.op("tt.reshape", near, shape=(2, 2))
+        stored = k.op("tt.reshape", rng.choice(scope.data), shape=(2, 2)) if scope.data else None
+        if rng.random() < 0.5:
+            square = k.op("tt.trans", square, order=(1, 0))
+            if stored is not None and rng.random() < 0.5:
+                stored = k.op("tt.trans", stored, order=(1, 0))
+        k.store(k.at(rng.choice(self.bases), square), stored)
+
+    def computed(self, scope: Scope) -> None:
+        """Data from data: lane by lane, or every lane from all lanes."""
+        if scope.data:
+            operands = [self.rng.choice(scope.data) for _ in range(2)]
+            lanewise = self.rng.random() < 0.7
+            scope.data.append(
+                self.kernel.data(*operands, lanewise=lanewise, name="arith.addf" if lanewise else "mixed")
+            )
+
+    def count_atomically(self, scope: Scope) -> None:
+        pointer = self.pointer(scope)
+        if pointer.element == Ptr(4):
+            self.kernel.atomic_add(pointer, self.rng.choice([Scopes.GPU, Scopes.GPU, Scopes.CTA]))
 
     def value(self, scope: Scope) -> None:
         if self.rng.random() < 0.5:
@@ -199,6 +229,7 @@ class Generator:
             span = k.op("arith.minsi", self.scalar(scope), k.const(4))
         step = rng.choice([1, 1, 1, 2])
         carried = [rng.choice(scope.scalars), rng.choice(scope.tiles), rng.choice(scope.pointers)]
+        carried += scope.data[-1:]
         carried = [c for c in carried if rng.random() < 0.6]
         with k.loop(lower, k.add(lower, span), step, carried) as loop:
             inside = scope.inner()
@@ -213,6 +244,8 @@ class Generator:
     def _list(self, scope: Scope, value: Value) -> list[Value]:
         if isinstance(value.element, Ptr):
             return scope.pointers
+        if value.element == F32:
+            return scope.data
         return scope.tiles if value.shape else scope.scalars
 
     def _advanced(self, scope: Scope, value: Value) -> Value:
@@ -222,6 +255,9 @@ class Generator:
             if rng.random() < 0.3:
                 by = k.op("arith.andi", rng.choice(scope.tiles), k.const(15, I32, (self.lanes,)))
             return k.at(value, by)
+        if value.element == F32:
+            other = rng.choice(scope.data)
+            return rng.choice([value, other, k.data(value, other)])
         match rng.randrange(6):
             case 0:
                 return value
@@ -242,6 +278,11 @@ class Generator:
         start = k.op("arith.minsi", self.scalar(scope), k.const(3))
         loop = k.repeat([start, rng.choice(scope.tiles)])
         with loop.before():
+            if rng.random() < 0.4:
+                checked = scope.inner()
+                checked.scalars.append(loop.before_args[0])
+                checked.tiles.append(loop.before_args[1])
+                self._nested(checked)
             condition = k.cmp("sgt", loop.before_args[0], 0)
         with loop.after():
             inside = scope.inner()

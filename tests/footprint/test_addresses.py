@@ -179,3 +179,30 @@ def test_atomics_meet_on_whole_elements_only(scope: Scope, bytes_apart: int, exp
     offset = kernel.op("arith.divsi", kernel.mul(kernel.pid(), bytes_apart), kernel.const(2))
     kernel.atomic_add(kernel.op("tt.bitcast", kernel.at(x, offset), element=Ptr(4)), scope)
     assert status(kernel, launch(2, x=tensor(1 << 20, 64, 2))) is expected
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_race_is_shown_where_its_loop_had_to_be_stepped(strict: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each iteration stores the same lanes, in an order no lattice describes: too many cells to fold the loop."""
+    monkeypatch.setattr(survey, "CELL_LIMIT", 1 << 8)
+    kernel = Kernel()
+    x = kernel.tensor("x")
+    kernel.pid()
+    swapped = kernel.op("arith.xori", kernel.arange(64), kernel.const(1, I32, (64,)))
+    with kernel.loop(0, 6):
+        kernel.store(kernel.at(x, swapped))
+    assert status(kernel, launch(2, x=tensor(1 << 20, 64)), strict=strict) is Status.RACES
+
+
+@pytest.mark.parametrize("far", [True, False])
+def test_an_address_far_off_its_tensor_is_not_taken_for_another_tensor(far: bool) -> None:
+    kernel = Kernel()
+    a, b = kernel.tensor("a"), kernel.tensor("b")
+    pid = kernel.pid()
+    # The storages of a launch are kept 2^48 bytes apart.
+    offset = kernel.mul(kernel.op("arith.extsi", pid, element=I64), kernel.const((1 << 46) if far else 1, I64))
+    kernel.store(kernel.at(a, offset))
+    with kernel.when(kernel.cmp("eq", pid, 0)):
+        kernel.store(b)
+    expected = Status.UNSUPPORTED if far else Status.OK
+    assert status(kernel, launch(2, a=tensor(1 << 20, 64), b=tensor(1 << 30, 64))) is expected

@@ -181,8 +181,8 @@ def _between(state: _State) -> None:
     homes = {index: _homes(state, index) for index in sorted(state.may)}
     for index, where in homes.items():
         site = by_index[index].site
-        if -1 in where and index not in state.launch.loose:
-            raise Refused("indirect-address", "an address lies in no tensor of the launch", site)
+        if index not in state.launch.loose and where - state.launch.places[index]:
+            raise Refused("indirect-address", "an address lies in no tensor that its pointer points into", site)
         if -1 in where and _strays(state, index):
             raise Refused("indirect-address", "a pointer made from an integer runs into a tensor of the launch", site)
         if index in state.launch.loose and by_index[index].kind.writes and where & state.used.read_clusters:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -32,6 +32,8 @@ class Launch:
     slice: Slice
     written: frozenset[int]
     """The clusters that stores through a tensor argument may write."""
+    places: Mapping[int, frozenset[int]]
+    """For each access (by index), the clusters that its pointer may point into, with ANYWHERE where that is not known."""
     loose: frozenset[int]
     """The accesses (by index) whose pointer is made from an integer: they may go anywhere."""
     grid: tuple[int, int, int]
@@ -87,7 +89,7 @@ def prepare(program: Program, facts: LaunchFacts) -> Launch:
     relevant = frozenset(index for index, where in places.items() if where & reached)
     slice_ = Slice(relevant, needed_values(program, relevant), roots)
     written = frozenset[int]().union(*(places[index] for index in writes if index not in loose))
-    return Launch(program, facts, space, slice_, written, loose, _shrunk_grid(program, facts, slice_))
+    return Launch(program, facts, space, slice_, written, places, loose, _shrunk_grid(program, facts, slice_))
 
 
 def _shrunk_grid(program: Program, facts: LaunchFacts, slice_: Slice) -> tuple[int, int, int]:
@@ -100,12 +102,20 @@ def _shrunk_grid(program: Program, facts: LaunchFacts, slice_: Slice) -> tuple[i
     return x, y, z
 
 
-def survey(launch: Launch, used: Facts) -> Iterator[Chunk]:
-    """All footprints of the launch, chunk by chunk. Raises `Refused` for what this rung cannot evaluate."""
-    total = launch.programs
-    if total > MOST_PROGRAMS:
+def alone(launch: Launch, program: int) -> Chunk:
+    """The footprints of one program instance, by its linear number."""
+    return next(survey(launch, Facts(), program, program + 1))
+
+
+def survey(launch: Launch, used: Facts, start: int = 0, stop: int | None = None) -> Iterator[Chunk]:
+    """The footprints of all programs (or of a range of them), chunk by chunk.
+
+    Raises `Refused` for what this rung cannot evaluate.
+    """
+    total = launch.programs if stop is None else stop
+    if total - start > MOST_PROGRAMS:
         raise Refused("grid-budget", f"{total} program instances are too many to enumerate", launch.program.site)
-    size, start = total, 0
+    size = total - start
     stepped: frozenset[int] = frozenset()
     while start < total:
         programs = np.arange(start, min(start + size, total), dtype=np.int64)

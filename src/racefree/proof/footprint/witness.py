@@ -11,9 +11,9 @@ from racefree.geometry import overlap_witness
 from racefree.graph.program import Access
 from racefree.proof.footprint.between import Meeting
 from racefree.proof.footprint.evaluate import Footprint
-from racefree.proof.footprint.shadow import Lattice, Points, extents_of, shadow
-from racefree.proof.footprint.survey import CELL_LIMIT, Launch, evaluation
-from racefree.proof.footprint.values import Affine, TooBig
+from racefree.proof.footprint.shadow import Lattice, Points, extents_of
+from racefree.proof.footprint.survey import Launch, alone
+from racefree.proof.footprint.values import Affine
 from racefree.proof.footprint.within import Clash
 from racefree.proof.outcome import Side, Witness
 
@@ -45,10 +45,10 @@ def _pid(launch: Launch, program: int) -> tuple[int, int, int]:
 
 
 def _execution(launch: Launch, access: Access, program: int, byte: int) -> Side:
-    for footprint in _alone(launch, program):
+    chunk = alone(launch, program)
+    for footprint, found in zip(chunk.footprints, chunk.must, strict=True):
         if footprint.access.index != access.index:
             continue
-        found = shadow(footprint, footprint.where.must, 1, 0, CELL_LIMIT)
         match found:
             case Lattice():
                 pattern = found.patterns().pattern(0)
@@ -66,21 +66,6 @@ def _execution(launch: Launch, access: Access, program: int, byte: int) -> Side:
             case None:
                 pass
     raise Refused("internal-error", "a shared byte could not be traced back to a lane", access.site)
-
-
-def _alone(launch: Launch, program: int) -> list[Footprint]:
-    stepped: frozenset[int] = frozenset()
-    while True:
-        state = evaluation(launch, np.array([program], dtype=np.int64), stepped)
-        try:
-            return state.run()
-        except TooBig:
-            foldable = {k: n for k, n in state.loop_extents.items() if k not in stepped}
-            if not foldable:
-                raise Refused(
-                    "memory-budget", "one program instance touches too many cells", launch.program.site
-                ) from None
-            stepped |= {max(foldable, key=lambda k: foldable[k])}
 
 
 def _at(launch: Launch, footprint: Footprint, program: int, indices: tuple[int, ...], row: int) -> Side:

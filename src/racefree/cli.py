@@ -69,6 +69,12 @@ def racefree_command() -> None:
 @click.option(
     "--all/--first", "all_races", default=True, help="All races of an engine program, or only the first [all]."
 )
+@click.option(
+    "--queues",
+    type=click.Choice(["ignored", "completion", "trusted"]),
+    default="ignored",
+    help="What a transfer queue orders: nothing, completions, or whole transfers [ignored].",
+)
 @click.option("--compiler-exemptions", is_flag=True, help="Answer for BIR as its compiler's own check would.")
 @click.option("-v", "--verbose", is_flag=True, help="Also show what was proved, and for which launches.")
 @click.option("-q", "--quiet", is_flag=True, help="Show races and what was not analysed, nothing else.")
@@ -181,6 +187,7 @@ def _check(paths: Sequence[Path], arguments: Sequence[str], options: dict[str, A
                 num_warps=options.get("num_warps"),
                 order=options.get("order") or "both",
                 all_races=options.get("all_races", True),
+                queues=options.get("queues", "ignored"),
                 compiler_exemptions=options.get("compiler_exemptions", False),
                 draws=any(name in formats.DRAWN for name, _ in targets),
             )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bir_documents import ap, instruction, module
+from bir_documents import ap, instruction, load, module
 from click.testing import CliRunner, Result
 
 from racefree.cli import racefree_command
@@ -84,3 +84,11 @@ def test_a_proof_says_what_it_assumes() -> None:
     shown = " ".join(run(CLEAN, "-v").output.split())
     assert "assumes that an engine finishes each instruction before the next one starts" in shown
     assert "assumes that external tensors do not share memory" in shown
+
+
+def test_what_queues_are_trusted_with(tmp_path: Path) -> None:
+    path = tmp_path / "d.json"
+    path.write_text(json.dumps(module([load("L", "a"), load("M", "a")])))
+    assert run(str(path)).exit_code == 1
+    trusted = run(str(path), "--queues", "trusted", "-v")
+    assert (trusted.exit_code, "assumes that each queue transfers one at a time" in trusted.output) == (0, True)

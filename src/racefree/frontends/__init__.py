@@ -25,8 +25,8 @@ HEAD_BYTES = 4096
 class Request:
     """One input and how to check it.
 
-    `arguments` belong to a script, `grid`, `given` (`NAME=VALUE`) and `num_warps` to a bare module, `order`, `all_races` and
-    `compiler_exemptions` to an engine program.
+    `arguments` belong to a script, `grid`, `given` (`NAME=VALUE`) and `num_warps` to a bare module, `order`, `all_races`,
+    `queues` (a `QueueOrder`) and `compiler_exemptions` to an engine program.
     `draws` asks for pictures, for a report that shows them.
     """
 
@@ -39,6 +39,7 @@ class Request:
     num_warps: int | None = None
     order: str = "both"
     all_races: bool = True
+    queues: str = "ignored"
     compiler_exemptions: bool = False
     draws: bool = False
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 def check(requests: Sequence[Request], found: Found) -> None:
     """All files of one run together. Raises InputError when a single one cannot be read; of several, it is noted."""
+    from racefree.engines.order import QueueOrder
     from racefree.neuron.check import check_files
     from racefree.report.engine_programs import subject
     from racefree.report.logical_cores import subjects
@@ -22,7 +23,11 @@ def check(requests: Sequence[Request], found: Found) -> None:
     paths = [str(request.path) for request in requests]
     asked = requests[0]
     verdict = check_files(
-        paths, order=asked.order, all_races=asked.all_races, compiler_exemptions=asked.compiler_exemptions
+        paths,
+        order=asked.order,
+        all_races=asked.all_races,
+        queue_order=QueueOrder(asked.queues),
+        compiler_exemptions=asked.compiler_exemptions,
     )
     for file in verdict.files:
         drawn = _timelines(file) if requests[0].draws else {}

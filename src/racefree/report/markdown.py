@@ -33,8 +33,8 @@ def render(report: Report) -> str:
     allowed = [(subject, each) for subject in report.subjects for each in subject.allowed]
     if allowed:
         blocks.append("## Allowed")
-        rows = [_allowed(report, subject, each) for subject, each in allowed]
-        blocks.append(_table(("kernel", "where", "race", "why"), list(dict.fromkeys(rows))))
+        told = dict.fromkeys(_allowed(report, subject, each) for subject, each in allowed)
+        blocks.append(_table(("kernel", "where", "race", "why"), list(told)))
     proved = [subject for subject in report.subjects if subject.status is Status.OK]
     if proved:
         blocks.append("## Proved race-free")

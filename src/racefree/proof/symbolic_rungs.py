@@ -8,7 +8,7 @@ It orders nothing by atomics: for kernels that synchronise it proves only what h
 
 from __future__ import annotations
 
-from racefree.errors import Refusal
+from racefree.errors import Refusal, Refused
 from racefree.graph.launch import LaunchFacts
 from racefree.graph.program import Program
 from racefree.proof.outcome import RungResult
@@ -37,6 +37,10 @@ def strengthen(
     steps = int(seconds * STEPS_PER_SECOND)
     try:
         asker = Asker(Budget(steps, steps // 4, 2 * seconds), SHARED)
-        return rung.strengthen(program, facts, asker, strict_lanes=strict_lanes)
+        return rung.strengthen(program, facts, asker, strict_lanes=strict_lanes, decided=decided)
+    except Refused as refused:
+        return RungResult(rung.RUNG, "passed", refusal=refused.refusal)
+    except RecursionError:
+        return RungResult(rung.RUNG, "passed", refusal=Refusal("too-large", "the kernel's arithmetic nests too deeply"))
     except z3.Z3Exception as error:
         return RungResult(rung.RUNG, "passed", refusal=Refusal("unknown", f"the solver failed: {error}"))

@@ -73,12 +73,13 @@ class Attempt:
     contents: Contents | None = None
 
 
-def strengthen(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lanes: bool) -> RungResult:
-    """A proof for any grid, if there is one within the budget; it covers this launch, where no integer wraps.
+def strengthen(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lanes: bool, decided: bool) -> RungResult:
+    """A proof for any grid, if there is one within the budget; it covers this launch.
 
+    Unless this launch is `decided` already, no integer may wrap at it whatever the contents that are not known.
     A result with status "passed" may carry races of other grids in `grid_fragile`.
     """
-    if wraps_nearby(program, facts, asker):
+    if wraps_nearby(program, facts, asker, decided=decided):
         reason = "an integer wraps on a grid not much larger than this one"
         return RungResult(RUNG, "passed", refusal=Refusal("integer-overflow", reason))
     fragile: tuple[Witness, ...] = ()
@@ -211,23 +212,25 @@ def _may_fail(attempt: Attempt, bits: int, asker: Asker) -> bool:
     return not all(asker.never([violated(o), *in_grid(domain, 1)], attempt.contents) for o in sorted(each, key=hash))
 
 
-def wraps_nearby(program: Program, facts: LaunchFacts, asker: Asker, *, times: int = NEARBY) -> bool:
-    """Whether some integer may wrap at this launch's parameters on a grid at most `times` as large along each axis.
+def wraps_nearby(program: Program, facts: LaunchFacts, asker: Asker, *, decided: bool) -> bool:
+    """Whether some integer may wrap at this launch's parameters on a grid at most `NEARBY` times as large along each axis.
 
-    True when that cannot be told. Where it is false, the proofs' unbounded integers are what this launch computes.
+    True when that cannot be told. Where it is false, the proofs' unbounded integers are what this launch computes. If the
+    launch is `decided`, wrapping for the sake of contents that are not known is left to the proof's qualifier.
     """
     layout = layout_of(facts)
     reading = lower(program, lambda p: bound_parameter(p, facts, layout), unwritten_loads(program, facts))
     domain = domain_of(reading, facts, {}, None)
-    near = Replacer(lambda v: _nearby(v, facts, times))
+    near = Replacer(lambda v: _nearby(v, facts, NEARBY))
     bounder = Bounder()
     for obligation in sorted({o for r in reading.records for o in r.obligations}, key=hash):
         low, high = bounder.of(near.sum(obligation.value))
         if low is not None and high is not None and obligation.low <= low and high <= obligation.high:
             continue
         claims = [violated(obligation), *in_grid(domain, 1)]
-        claims += [compare(Relation.LE, variable(grid_size(a)), number(times * facts.grid[a])) for a in domain.axes]
-        if not asker.never(claims, Contents(facts, layout)):
+        claims += [compare(Relation.LE, variable(grid_size(a)), number(NEARBY * facts.grid[a])) for a in domain.axes]
+        answer, model = asker.ask(claims, Contents(facts, layout))
+        if answer == "unknown" or (model is not None and (model.exact or not decided)):
             return True
     return False
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from racefree.access import Kind
+from racefree.errors import Refused
 from racefree.graph.program import (
     Access,
     Assume,
@@ -68,6 +69,8 @@ from racefree.proof.symbolic.tiles import MOVERS, lane, position
 
 GRID_MAX = 2**31 - 1
 MAX_ROUNDS = 2**63
+MOST_OBLIGATIONS = 300
+MOST_PARTS = 300
 
 
 def program_id(axis: int) -> Var:
@@ -188,6 +191,9 @@ class Lowering:
             all(v.shape == op.results[0].shape for v in op.operands) and op.name not in MOVERS if op.results else False
         )
         reads = frozenset().union(*(c.reads for c in cells)) if same else frozenset()
+        parts = max((len(t.parts) for t in results if isinstance(t, Sum)), default=0)
+        if len(obligations) > MOST_OBLIGATIONS or parts > MOST_PARTS:
+            raise Refused("too-large", "an address takes too much arithmetic to read symbolically", op.site)
         for place, (value, term) in enumerate(zip(op.results, results, strict=True)):
             moved = frozenset(_moved(op, o, place) for o in obligations) if op.name in MOVERS else obligations
             self.env[value.index] = Cell(term, moved | frozenset(added), reads)
@@ -270,8 +276,7 @@ class Lowering:
                 self.env[result.index] = Cell(self._unknown(result, around))
                 continue
             term = _chosen(held, then.term, other.term)
-            both_sides = _guarded(then.obligations, held) | _guarded(other.obligations, negate(held))
-            self.env[result.index] = Cell(term, obligations | both_sides)
+            self.env[result.index] = Cell(term, obligations | _of_arms(then, other, held))
 
     # ---- loops -------------------------------------------------------------------------------------------------------
 
@@ -584,13 +589,20 @@ def _guarded(obligations: frozenset[Obligation], condition: Condition) -> frozen
     return frozenset(replace(o, guard=both(condition, o.guard)) for o in obligations)
 
 
+def _of_arms(then: Cell, other: Cell, held: Condition) -> frozenset[Obligation]:
+    """What both arms need is needed anyway; the rest only where its arm is taken."""
+    shared = then.obligations & other.obligations
+    one, two = then.obligations - shared, other.obligations - shared
+    return shared | _guarded(one, held) | _guarded(two, negate(held))
+
+
 def _select_obligations(cells: list[Cell]) -> frozenset[Obligation]:
     """An arm's obligations hold only where the arm is taken."""
     condition, then, other = cells
     if condition.term is None:
         return condition.obligations | then.obligations | other.obligations
     held = truth(condition.term)
-    return condition.obligations | _guarded(then.obligations, held) | _guarded(other.obligations, negate(held))
+    return condition.obligations | _of_arms(then, other, held)
 
 
 def _moved(op: Op, obligation: Obligation, place: int) -> Obligation:
@@ -616,5 +628,5 @@ def _has_unknown(term: Sum) -> bool:
 
 
 def lower(program: Program, bind: Binding, unwritten: frozenset[int]) -> Reading:
-    """The program as records; see `Lowering`."""
+    """The program as records; see `Lowering`. Raises `Refused` (too-large)."""
     return Lowering(program, bind, unwritten).run()

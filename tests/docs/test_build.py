@@ -105,3 +105,11 @@ def test_every_format_and_exit_status_is_listed() -> None:
 def test_every_setting_is_shown() -> None:
     for name in Settings.__dataclass_fields__:
         assert re.search(rf"^{name} = ", page("continuous-integration.md"), re.MULTILINE), name
+
+
+def test_kinds_of_refusals_are_those_of_the_program() -> None:
+    table = page("limits.md").partition("| kind |")[2].partition("\n\n")[0]
+    kinds = {kind for row in table.splitlines() for kind in re.findall(r"`([a-z-]+)`", row.partition(" | ")[0])}
+    assert len(kinds) > 10
+    program = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    assert {kind for kind in kinds if f'"{kind}"' not in program} == set()

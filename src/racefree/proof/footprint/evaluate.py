@@ -26,6 +26,7 @@ from racefree.graph.program import (
     Value,
     While,
     children,
+    walk,
 )
 from racefree.proof.footprint import closed_form, epochs
 from racefree.proof.footprint.arith import add, mul
@@ -203,18 +204,25 @@ class Evaluation:
                 self._barrier(statement)
             case Assume():
                 pass
+            case Guard() | If() | For() | While():
+                if self.matters(statement):
+                    self._nested(statement)
+                elif any(epochs.is_block_reduction(s, self.facts) for s in walk((statement,))):
+                    why = Unknown("a reduction runs in a part that was not evaluated", statement.site)
+                    self.epoch = epochs.lost(self.epoch, why, barrier=False)
+            case _:
+                assert_never(statement)
+
+    def _nested(self, statement: Guard | If | For | While) -> None:
+        match statement:
             case Guard():
-                if self.matters(statement):
-                    self._under(self.truth(statement.condition), statement.body)
+                self._under(self.truth(statement.condition), statement.body)
             case If():
-                if self.matters(statement):
-                    self._if(statement)
+                self._if(statement)
             case For():
-                if self.matters(statement):
-                    self._for(statement)
+                self._for(statement)
             case While():
-                if self.matters(statement):
-                    self._while(statement)
+                self._while(statement)
             case _:
                 assert_never(statement)
 

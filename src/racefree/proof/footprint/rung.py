@@ -348,12 +348,14 @@ def _within_pair(state: _State, chunk: Chunk, i: int, j: int) -> None:
     if rest is None:
         state.assumed.add(ONE_THREAD_PER_LANE)
         return
+    perhaps_synchronised = False
     if not state.strict:
         _, rest = _search(chunk, _question(state, f, g, syncs=True), a, b, f.where.may, g.where.may)
         if rest is None:
             state.assumed |= {ONE_THREAD_PER_LANE, REDUCTIONS_SYNCHRONISE}
             return
-    found = _certain(state, chunk, question, (chunk.must[i], chunk.must[j]), rest)
+        perhaps_synchronised = isinstance(f.epoch.syncs, Unknown) or isinstance(g.epoch.syncs, Unknown)
+    found = None if perhaps_synchronised else _certain(state, chunk, question, (chunk.must[i], chunk.must[j]), rest)
     state.seen.add((f.access.index, g.access.index))
     if found is None:
         state.doubts.append(_order_unknown(g.access))

@@ -14,9 +14,11 @@ from typing import NamedTuple
 
 from racefree.access import Site
 from racefree.errors import Refusal
+from racefree.proof.schedule.effects import effect
 from racefree.proof.schedule.footprints import Footprints, Meeting
 from racefree.proof.schedule.initial import initial_value
-from racefree.proof.schedule.machine import Left, Logged, Machine, Observed, Segment, effect
+from racefree.proof.schedule.machine import Machine
+from racefree.proof.schedule.segments import Left, Logged, Observed, Segment
 from racefree.proof.schedule.thread import UNSTAMPED, Entry, Pending, Thread, dominates
 from racefree.proof.schedule.values import Clock
 

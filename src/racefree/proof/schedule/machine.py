@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import assert_never
 
 import numpy as np
@@ -26,65 +26,21 @@ from racefree.graph.program import (
     walk,
 )
 from racefree.proof.memory_model import MemoryModel
-from racefree.proof.replay.atomics import left_behind
 from racefree.proof.replay.lanes import Lanes, constant, element_bits, signed_int, unknown
 from racefree.proof.replay.machine import argument_pattern
 from racefree.proof.replay.memory import launch_memory, pointer_roots, storages_of
 from racefree.proof.replay.tiles import made
+from racefree.proof.schedule.effects import at_least, effect, later, with_count
 from racefree.proof.schedule.footprints import Footprints
 from racefree.proof.schedule.inside import Insider
 from racefree.proof.schedule.liveness import last_decisions, last_uses
 from racefree.proof.schedule.relevance import Relevance, may_race, stale_readers
+from racefree.proof.schedule.segments import Left, Logged, Observed, Segment
 from racefree.proof.schedule.thread import UNSTAMPED, Control, Entry, Frame, Pending, Thread
-from racefree.proof.schedule.values import NONE, OLDER, Clock, Val, compute, gather, join, opaque
+from racefree.proof.schedule.values import NONE, OLDER, Val, compute, gather, join, opaque
 
 SMALL_TILE = 16
 """Tiles of at most this many elements may lie in one thread, which then does them in order."""
-
-
-@dataclass(frozen=True, slots=True)
-class Logged:
-    """A new entry, with the clocks that order it after others: for sure, and at most."""
-
-    entry: Entry
-    strict: Clock
-    lenient: Clock
-    blurred: bool
-
-
-@dataclass(slots=True)
-class Segment:
-    """What one stretch of execution did. `stores` are plain or tile-wide writes: (addresses, bytes, value if one)."""
-
-    thread: Thread
-    logged: list[Logged] = field(default_factory=list)
-    stores: list[tuple[tuple[int, ...], int, int | None]] = field(default_factory=list)
-    hazard: Site | None = None
-    spun: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Observed:
-    """What a synchronising atomic reads: write number `position` of its cell, with the clocks a release left there."""
-
-    cell: int
-    position: int
-    value: int | None
-    strict: Clock
-    lenient: Clock
-    seen: Clock
-    newest: int
-
-
-@dataclass(frozen=True, slots=True)
-class Left:
-    """What an atomic leaves: a new write, or (`fresh` false) the same value with more that may be ordered before it."""
-
-    fresh: bool
-    value: int | None
-    strict: Clock
-    lenient: Clock
-    seen: Clock
 
 
 class Machine:
@@ -179,8 +135,8 @@ class Machine:
             acquired = seen.strict
             thread.first = join(thread.first, seen.strict)
             thread.lenient = join(thread.lenient, seen.lenient)
-            thread.seen = _later(thread.seen, seen.seen)
-        thread.seen = _at_least(thread.seen, seen.cell, seen.position)
+            thread.seen = later(thread.seen, seen.seen)
+        thread.seen = at_least(thread.seen, seen.cell, seen.position)
         number = thread.reads
         uses = self._uses(thread, access)
         address = np.array([pending.address], dtype=np.int64)
@@ -192,7 +148,7 @@ class Machine:
             if any(cell != seen.cell and n not in behind for cell, n in thread.unordered):
                 segment.hazard = access.site
         elif not changed and access.sem.releases and broad:
-            publication = _with(thread.lenient, thread.member, thread.epoch + 1)
+            publication = with_count(thread.lenient, thread.member, thread.epoch + 1)
             lenient = join(seen.lenient, publication)
             if lenient != seen.lenient:
                 left = Left(False, value, seen.strict, lenient, seen.seen)
@@ -220,15 +176,15 @@ class Machine:
         assert access.sem is not None
         assert access.scope is not None
         zero = (0,) * len(thread.everyone)
-        thread.seen = _at_least(thread.seen, seen.cell, seen.newest + 1)
+        thread.seen = at_least(thread.seen, seen.cell, seen.newest + 1)
         if not access.scope.spans_programs:
             return Left(True, value, zero, seen.lenient, ())
         strict, lenient, known = seen.strict, seen.lenient, seen.seen
         if access.sem.releases:
             thread.open = tuple(self._published(e, uses, thread.epoch) for e in thread.open)
-            strict = join(strict, _with(thread.first, thread.member, thread.epoch + 1))
-            lenient = join(lenient, _with(thread.lenient, thread.member, thread.epoch + 1))
-            known = _later(known, thread.seen)
+            strict = join(strict, with_count(thread.first, thread.member, thread.epoch + 1))
+            lenient = join(lenient, with_count(thread.lenient, thread.member, thread.epoch + 1))
+            known = later(known, thread.seen)
             thread.epoch += 1
         return Left(True, value, strict, lenient, known)
 
@@ -577,34 +533,3 @@ class Machine:
 
     def _stop(self, thread: Thread, kind: str, reason: str, site: Site) -> None:
         thread.stuck = Refusal(kind, reason, site)
-
-
-def effect(access: Access, value: int | None, operands: tuple[int | None, ...]) -> tuple[int | None, bool]:
-    """The value an atomic leaves where it found `value`, and whether it counts as a write that changed it."""
-    old = _scalar(value)
-    new = left_behind(access, old, [_scalar(o) for o in operands]).scalar()
-    if value is None or new is None:
-        failed = access.kind is Kind.CAS and value is not None and operands[0] is not None and value != operands[0]
-        return (value, False) if failed else (new, True)
-    return new, new != value
-
-
-def _scalar(value: int | None) -> Lanes:
-    if value is None:
-        return unknown(())
-    return Lanes(np.asarray(value, dtype=np.uint64), np.asarray(True))
-
-
-def _with(clock: Clock, member: int, count: int) -> Clock:
-    return (*clock[:member], max(clock[member], count), *clock[member + 1 :])
-
-
-def _at_least(seen: Clock, cell: int, position: int) -> Clock:
-    if len(seen) <= cell:
-        seen = (*seen, *(0,) * (cell + 1 - len(seen)))
-    return (*seen[:cell], max(seen[cell], position), *seen[cell + 1 :])
-
-
-def _later(a: Clock, b: Clock) -> Clock:
-    size = max(len(a), len(b))
-    return tuple(map(max, a + (0,) * (size - len(a)), b + (0,) * (size - len(b))))

@@ -77,6 +77,8 @@ class Analyst:
 
         verdicts = launch.verdict.configs
         chosen = next((i for i, verdict in enumerate(verdicts) if verdict.races), 0)
+        if not verdicts:
+            return ()
         config = captured.configs[chosen]
         if verdicts[chosen].status not in (Status.OK, Status.RACES) or config.module is None or config.facts is None:
             return ()
@@ -97,7 +99,8 @@ class Analyst:
 
     def _verdict(self, captured: CapturedLaunch, keys: tuple[bytes, ...]) -> RaceVerdict:
         start = time.perf_counter()
-        identity = (*keys, "\0".join((captured.kernel, *captured.notes)).encode())
+        labels = (captured.kernel, *captured.notes, *(repr(config.config) for config in captured.configs))
+        identity = (*keys, "\0".join(labels).encode())
         verdict = self._whole.get(identity)
         if verdict is None:
             configs = tuple(self._config(c, key) for c, key in zip(captured.configs, keys, strict=True))

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from baseline_kernels import Check
 from click.testing import Result
 
+from racefree.access import Site
 from racefree.allow import Allowance, in_functions, parse
+from racefree.report.allowances import by_comments
+from racefree.report.model import Finding, Side, Subject
 from racefree.report.rules import RULES
+from racefree.verdict import Status
 
 STORE = "    tl.store(out + offsets, 1)"
 
@@ -169,3 +174,18 @@ def test_machine_formats(kernels: Path, check: Check, tmp_path: Path) -> None:
     page = (tmp_path / "html").read_text()
     assert '"status":"allowed"' in page
     assert "lane 0: same value, kernels.py:14" in page
+
+
+def test_comment_beside_an_instruction_of_an_engine_program() -> None:
+    """The sites of an engine program are the source lines of the kernel it was compiled from."""
+    here = Site("/project/kernel.py", 12)
+    sides = [Side(f"{word} write", True, f"I-{n} on E{n}", "a", here) for n, word in enumerate(("Copy", "Add"))]
+    finding = Finding("RF101", "WAW", *sides, "nothing orders them")
+    subject = Subject("engine program", "sg0", Status.RACES, findings=(finding,), unlisted=2)
+    for rule, left in (("RF101", 0), ("RF102", 1)):
+        sources = {here.file: {12: f"copy(a)  # racefree: allow[{rule}] both write zeros"}}
+        (found,) = by_comments((subject,), sources)
+        assert len(found.findings) == left
+        assert found.standing is Status.RACES
+    (alone,) = by_comments((replace(subject, unlisted=0),), {here.file: {12: "a  # racefree: allow[RF101] zeros"}})
+    assert alone.standing is None

@@ -373,8 +373,11 @@ def _write(
                 raise InputError(f"cannot write {path}: {error.strerror or error}") from error
             continue
         colour = name == "text" and stream.isatty() and "NO_COLOR" not in os.environ
-        stream.write(_rendered(name, report, options, colour=colour))
-        stream.flush()
+        try:
+            stream.write(_rendered(name, report, options, colour=colour))
+            stream.flush()
+        except BrokenPipeError:  # whoever reads has seen enough; the exit status still tells the answer
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _rendered(name: str, report: Report, options: dict[str, Any], *, colour: bool) -> str:

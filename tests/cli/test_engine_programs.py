@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 from cli_scripts import Check
@@ -54,3 +56,13 @@ def test_damaged_json(check: Check, tmp_path: Path) -> None:
     done = check(path)
     assert done.stderr.startswith(f"racefree: {path}: ")
     assert done.exit_code == 2
+
+
+def test_reader_that_leaves_early() -> None:
+    command = [sys.executable, "-m", "racefree", "check", str(EXAMPLES / "racy.json")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait() == 1

@@ -92,6 +92,8 @@ def main() -> None:
                     kinds[found.kind] += 1
                     if found.refusal:
                         refusals[f"{found.kind}: {found.refusal}"] += 1
+                    if found.kind == "races, truth unknown":
+                        say(f"look at seed {kernel.seed}: {found.kind}: {found.detail}")
                     if found.wrong:
                         report(kernel, found, **how, reduce=options.reduce)
             if first % (10 * BATCH) == 0:

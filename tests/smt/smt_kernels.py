@@ -179,3 +179,26 @@ def ranged(starts, o):
     first, last = tl.load(starts + p), tl.load(starts + p + 1)
     for k in range(first, last):
         tl.store(o + k, p)
+
+
+@triton.jit
+def tickets(head, o, STEP: tl.constexpr, WIDTH: tl.constexpr, SCOPE: tl.constexpr, OTHER: tl.constexpr):
+    t = tl.atomic_add(head, STEP, sem="relaxed", scope=SCOPE)
+    tl.store(o + t * WIDTH + tl.arange(0, 4), t)
+    if OTHER == "reset":
+        tl.atomic_xchg(head, 0)
+    if OTHER == "read":
+        tl.store(o + 4000 + tl.program_id(0), tl.atomic_add(o + 5000, 0))
+
+
+@triton.jit
+def first(flag, o, OLD: tl.constexpr, NEW: tl.constexpr, WANTED: tl.constexpr):
+    if tl.atomic_cas(flag, OLD, NEW, sem="relaxed") == WANTED:
+        tl.store(o, 1)
+
+
+@triton.jit
+def masked_ticket(head, o):
+    p = tl.program_id(0)
+    t = tl.atomic_add(head, 1, mask=p > 0, sem="relaxed")
+    tl.store(o + t, p)

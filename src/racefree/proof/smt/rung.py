@@ -52,6 +52,7 @@ from racefree.proof.symbolic.terms import (
     number,
     variable,
 )
+from racefree.proof.symbolic.tickets import Ticket, distinctness, tickets
 from racefree.verdict import ONE_THREAD_PER_LANE, READS_CONTENTS, ProofScope, assumes_no_overflow
 
 MOST_FRAGILE = 3
@@ -71,6 +72,10 @@ class Attempt:
     may_meet: set[tuple[int, int]]
     layout: Layout | None = None
     contents: Contents | None = None
+
+    @property
+    def tickets(self) -> list[Ticket]:
+        return tickets(self.reading, self.may_meet)
 
 
 def strengthen(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lanes: bool, decided: bool) -> RungResult:
@@ -156,7 +161,9 @@ def _asked(attempt: Attempt, question: Question, asker: Asker) -> tuple[Answer, 
     over_digits = strided(attempt, question)
     if over_digits is not None and asker.never(over_digits, attempt.contents):
         return "unsat", None
-    return asker.ask(assertions(attempt.reading, question, attempt.domain), attempt.contents)
+    claims = assertions(attempt.reading, question, attempt.domain)
+    drawn = distinctness(question, attempt.tickets, claims)
+    return asker.ask([*claims, *drawn], attempt.contents)
 
 
 def strided(attempt: Attempt, question: Question) -> list[Condition] | None:
@@ -184,6 +191,8 @@ def _is_exact(question: Question) -> bool:
 def _qualifiers(attempt: Attempt, asker: Asker) -> tuple[str, ...]:
     widths = sorted({o.bits for r in attempt.reading.records for o in r.obligations})
     out = [assumes_no_overflow(bits) for bits in widths if _may_fail(attempt, bits, asker)]
+    counted = {assumes_no_overflow(t.bits) for t in attempt.tickets if t.won is None}
+    out += sorted(counted - set(out))
     if attempt.domain.threads is not None and _uses_owner_rule(attempt):
         out.append(ONE_THREAD_PER_LANE)
     if attempt.contents is not None:

@@ -516,6 +516,7 @@ class Lowering:
             obligations,
             around.place,
             self._order(),
+            tuple(self._get(v).term for v in access.operands),
         )
         self.records.append(record)
         if access.result is not None:

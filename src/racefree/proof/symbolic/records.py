@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from racefree.access import Site
 from racefree.graph.program import Access
-from racefree.proof.symbolic.terms import TRUE, Condition, Sum, Var
+from racefree.proof.symbolic.terms import TRUE, Condition, Sum, Term, Var
 
 Place = tuple[tuple[int, int], ...]
 """Where a statement stands: (number of the enclosing statement, which of its bodies), outermost first."""
@@ -44,7 +44,7 @@ class Record:
     `path` is the same without the mask. `lanes` names the lane variable of each dimension of the tile (None: extent 1).
     Accesses whose result the address, mask or stored value of the same lane depends on in the same iteration are in
     `depends`. `exact` is false when `active` or the address contains something unknown, so that a model need not be real.
-    `order` numbers accesses and barriers in program order.
+    `order` numbers accesses and barriers in program order. `written` are the values it writes, where they are integers.
     """
 
     access: Access
@@ -57,6 +57,7 @@ class Record:
     obligations: frozenset[Obligation]
     place: Place
     order: int
+    written: tuple[Term | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from racefree.engines.check import check
@@ -73,8 +74,9 @@ def test_damaged_documents_end_in_an_answer_or_an_error_of_ours() -> None:
                 ends[check(program).status.value] += 1
             if turn % 7 == 0:
                 check_cores([module, from_value(documents[0])])
-                verify_symbolic(module, lnc_size=2)
-        except (InputError, Refused) as error:
+                with suppress(Refused):
+                    verify_symbolic(module, lnc_size=2)
+        except InputError as error:
             ends[type(error).__name__] += 1
     assert ends["ok"] > 20 < ends["InputError"]
     assert ends["races"] + ends["unsupported"] > 20

@@ -463,3 +463,25 @@ def test_index_operands_make_the_other_operands_reach_anywhere() -> None:
 def test_work_that_is_not_known_is_refused(opcode: str, kind: str) -> None:
     found = under(module([instruction("W", "DVE", opcode=opcode, writes=[ap("a")])]), "dependencies")
     assert (found.status, refusals(found)) == (Status.UNSUPPORTED, {kind})
+
+
+def test_locations_that_share_a_name_are_refused() -> None:
+    twice = [tensor(location("m")), tensor(location("m", addr=64)) | {"name": "other_set"}]
+    found = under(module([instruction("W", "DVE", writes=[ap("m")])], allocations=twice), "dependencies")
+    assert (found.status, refusals(found)) == (Status.UNSUPPORTED, {"ambiguous-name"})
+
+
+@pytest.mark.parametrize(("queue", "expected"), [("q", {("B", "R")}), ("r", set())])
+def test_a_trigger_means_the_block_of_its_own_queue(queue: str, expected: Pairs) -> None:
+    def block(target: str) -> Any:
+        descriptor = instruction("D", "DMA", opcode="DMADescriptorCopy", writes=[ap(target)])
+        return instruction("B", "DMA", opcode="DMABlock", blocks=[{"name": "body", "instructions": [descriptor]}])
+
+    queues = [
+        {"name": name, "blocks": [{"instructions": [block(target)]}]} for name, target in (("q", "a"), ("r", "p"))
+    ]
+    start = instruction("T", "Pool", opcode="DMATrigger", queue=queue, dma_blocks=["B"])
+    assert racing(under(module([start, reader()], queues=queues), "dependencies")) == expected
+    nowhere = start | {"queue": "s"}
+    found = under(module([nowhere, reader()], queues=[*queues, {"name": "s", "blocks": []}]), "dependencies")
+    assert refusals(found) == {"ambiguous-name"}

@@ -11,6 +11,7 @@ Readings of the format that decide the answer:
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -77,29 +78,27 @@ def lower_with_owners(module: Module, function: Function) -> Lowered:
         return _lowered(module, function)
     except OverflowError:
         raise InputError(f"function {function.name}: an address or a count does not fit 64 bits") from None
+    except Refused as refused:
+        # What spoils the function as a whole leaves a program without instructions, and the refusal.
+        builder = ProgramBuilder(_name(module, function))
+        builder.refuse(refused.refusal.kind, refused.refusal.reason, refused.refusal.source)
+        return Lowered(builder.build(), ())
+
+
+def _name(module: Module, function: Function) -> str:
+    return function.name if module.core is None else f"core {module.core} {function.name}"
 
 
 def _lowered(module: Module, function: Function) -> Lowered:
     lowering = _Lowering(module, function)
-    try:
-        straights, repeats = _flow(lowering, function)
-    except Refused as refused:
-        lowering.refuse(refused)
-        straights, repeats = (), ()
-    for number, straight in enumerate(straights):
+    shape = flow(function)
+    for number, straight in enumerate(shape.straights):
         lowering.block(number, straight)
-    for first, last, trips in repeats:
-        lowering.builder.loop(first, last, trips=trips)
+    for repeat in shape.repeats:
+        lowering.builder.loop(repeat.first, repeat.last, trips=repeat.trips)
     lowering.order()
     lowering.touching.refuse_unclear_aliases()
     return Lowered(lowering.builder.build(), tuple(lowering.owners), tuple(sorted(lowering.early.values())))
-
-
-def _flow(
-    lowering: _Lowering, function: Function
-) -> tuple[tuple[Straight, ...], tuple[tuple[int, int, int | None], ...]]:
-    shape = flow(function)
-    return shape.straights, tuple((one.first, one.last, one.trips) for one in shape.repeats)
 
 
 def lower_all(module: Module) -> list[EngineProgram]:
@@ -111,21 +110,19 @@ class _Lowering:
     """The state of one function's lowering: rows go in first, then the order between them, because names look ahead."""
 
     def __init__(self, module: Module, function: Function) -> None:
-        core = "" if module.core is None else f"core {module.core} "
-        self.builder = ProgramBuilder(f"{core}{function.name}")
+        self.builder = ProgramBuilder(_name(module, function))
         self.function = function
         self.touching = Touching(self.builder, function)
         self.instances = Instances()
         self.queues = {queue.name for queue in module.queues}
-        self.dma_blocks = {block.name: block for queue in module.queues for block in queue.blocks}
+        self.dma_blocks: dict[str, list[tuple[str, DmaBlock]]] = defaultdict(list)
+        for queue in module.queues:
+            for block in queue.blocks:
+                self.dma_blocks[block.name].append((queue.name, block))
         self.pending: list[tuple[int, int, Instruction]] = []
         self.early: dict[int, int] = {}
         self.owners: list[tuple[int, Owner]] = []
         self.unassigned = 0
-
-    def refuse(self, refused: Refused, order: str = "both") -> None:
-        refusal = refused.refusal
-        self.builder.refuse(refusal.kind, refusal.reason, refusal.source, order=order)
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 
@@ -233,11 +230,7 @@ class _Lowering:
 
     def descriptor(self, block: int, name: str, trigger: Instruction) -> int:
         """The work of one descriptor block, issued where its trigger stands."""
-        described = self.dma_blocks.get(name)
-        if described is None:
-            raise InputError(
-                f"function {self.function.name}: {trigger.name} triggers {name!r}, which no queue of the module has"
-            )
+        described = self.described(name, trigger)
         for opcode in described.opcodes:
             if opcode not in KNOWN_OPCODES:
                 self.builder.refuse("unknown-opcode", f"descriptor block {name} has a {opcode}", _site(trigger))
@@ -251,6 +244,21 @@ class _Lowering:
             self.builder.refuse("descriptor-wait", f"descriptor block {name} waits on its own", order="semaphores")
         self.instances.add(name, block, row)
         return row
+
+    def described(self, name: str, trigger: Instruction) -> DmaBlock:
+        """The descriptor block a trigger names: that of its own queue if several queues have one."""
+        found = self.dma_blocks.get(name, [])
+        if len(found) > 1:
+            found = [(queue, block) for queue, block in found if queue == trigger.queue]
+            if len(found) != 1:
+                raise Refused(
+                    "ambiguous-name", f"{trigger.name} triggers {name}, which several descriptor blocks are called"
+                )
+        if not found:
+            raise InputError(
+                f"function {self.function.name}: {trigger.name} triggers {name!r}, which no queue of the module has"
+            )
+        return found[0][1]
 
     def operands(self, row: int, owner: Owner) -> None:
         if owner.ins or owner.outs or owner.indirections:

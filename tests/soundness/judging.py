@@ -55,6 +55,7 @@ class Judged:
     status: str
     reason: str = ""
     races: tuple[Any, ...] = ()
+    leaves_tensor: bool = False
 
 
 def judge(program: Program, facts: LaunchFacts, *, strict_lanes: bool = False) -> Judged:
@@ -70,7 +71,7 @@ def judge(program: Program, facts: LaunchFacts, *, strict_lanes: bool = False) -
         return Judged("doubtful", "a lane leaves its tensor")
     if bool(weak.races) != bool(found.races):
         return Judged("doubtful", "depends on lanes being mixed", weak.races)
-    return Judged("races" if found.races else "ok", "", found.races)
+    return Judged("races" if found.races else "ok", "", found.races, bool(found.out_of_bounds))
 
 
 def _mixes(program: Program) -> bool:

@@ -49,7 +49,7 @@ def tickets(reading: Reading, may_meet: set[tuple[int, int]]) -> list[Ticket]:
             other is not record and other.access.kind.writes and _pair(record, other) in may_meet
             for other in reading.records
         )
-        plain = access.shape == () and record.mask == TRUE and access.result is not None
+        plain = access.kind.atomic and access.shape == () and record.mask == TRUE
         if access.result is None or not plain or not alone or not _one_place(record) or not _broad(record):
             continue
         name = f"v{access.result.index}"

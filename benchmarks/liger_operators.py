@@ -1,4 +1,7 @@
-"""Calls operators of liger-kernel forward and backward, as a user's script would: `racefree check benchmarks/liger_operators.py`."""
+"""Calls operators of liger-kernel forward and backward, as a user's script would.
+
+Run `racefree check benchmarks/liger_operators.py`.
+"""
 
 import sys
 

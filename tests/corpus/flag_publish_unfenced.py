@@ -13,7 +13,6 @@ def kernel(data, flag, out, BLOCK: tl.constexpr):
     lane = tl.arange(0, BLOCK)
     if p == 0:
         tl.store(data + lane, lane)  # R1
-        pass
         tl.atomic_xchg(flag, 1, sem="release")
     else:
         while tl.atomic_cas(flag, 1, 1, sem="acquire") != 1:

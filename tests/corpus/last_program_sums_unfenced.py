@@ -13,7 +13,6 @@ def kernel(x, parts, count, out, BLOCK: tl.constexpr):
     n = tl.num_programs(0)
     lane = tl.arange(0, BLOCK)
     tl.store(parts + p * BLOCK + lane, tl.load(x + p * BLOCK + lane))  # R1
-    pass
     t = tl.atomic_add(count, 1, sem="acq_rel")
     if t == n - 1:
         total = tl.zeros([BLOCK], dtype=tl.float32)

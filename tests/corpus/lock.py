@@ -12,7 +12,6 @@ def kernel(x, lock, BLOCK: tl.constexpr):
     lane = tl.arange(0, BLOCK)
     while tl.atomic_cas(lock, 0, 1, sem="acquire") == 1:
         pass
-    pass
     v = tl.load(x + lane)  # R1
     tl.store(x + lane, v + 1)  # R2
     tl.debug_barrier()

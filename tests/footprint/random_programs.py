@@ -70,7 +70,8 @@ class Generator:
             bytes=tensor(start + rng.choice([0, 1, 7]), MIDDLE, 1, storage=storage),
             table=tensor(1 << 25, 8, contents=[rng.randint(-2, 6) for _ in range(8)]),
             n=rng.choice([0, 1, 2, 3, 5]),
-            warp_size=rng.choice([4, 8]),
+            num_warps=rng.choice([1, 2]),
+            warp_size=rng.choice([2, 4]),
         )
 
     # ---- expressions -------------------------------------------------------------------------------------------------
@@ -196,8 +197,10 @@ class Generator:
         k.store(k.at(rng.choice(self.bases), square), stored)
 
     def computed(self, scope: Scope) -> None:
-        """Data from data: lane by lane, or every lane from all lanes."""
-        if scope.data:
+        """Data from data: lane by lane, every lane from all lanes, or a reduction (a barrier where it spans the warps)."""
+        if scope.data and self.rng.random() < 0.4:
+            self.kernel.data(self.rng.choice(scope.data), shape=(), lanewise=False, name="tt.reduce")
+        elif scope.data:
             operands = [self.rng.choice(scope.data) for _ in range(2)]
             lanewise = self.rng.random() < 0.7
             scope.data.append(

@@ -78,7 +78,7 @@ def from_replay(program: Program, facts: LaunchFacts) -> Counter[Execution]:
     return found
 
 
-SEEDS = range(40)
+SEEDS = range(25)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -27,6 +27,8 @@ launches: list[Launch] = []
 
 OnLaunch = Callable[[Launch], None]
 
+_listeners: list[OnLaunch] = []
+
 
 def analyze(
     kernel: Any, *args: Any, grid: Any, target: str | None = None, lanes: str | None = None, **kwargs: Any
@@ -41,8 +43,27 @@ def analyze(
 
     chosen = settings(target=target, lanes=lanes)
     launch = Analyst(chosen).decide(capture_one(kernel, args, kwargs, grid, chosen.target)).launch
-    launches.append(launch)
+    _record(launch)
     return launch
+
+
+def _record(launch: Launch) -> None:
+    launches.append(launch)
+    for listener in _listeners:
+        listener(launch)
+
+
+@contextmanager
+def overhearing(listener: OnLaunch) -> Iterator[None]:
+    """Inside the block `listener` hears of every launch that `analyze` and `trace` decide, whoever calls them.
+
+    So whoever runs code that asks for itself does not take its launches for launches that were never made.
+    """
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +117,7 @@ def _watching(detector: CompiledRaceDetector) -> Iterator[None]:
     told = detector.on_launch or LiveReport()
 
     def add(launch: Launch) -> None:
-        launches.append(launch)
+        _record(launch)
         told(launch)
 
     with deciding(detector.analyst, add):

@@ -343,3 +343,19 @@ def test_script_that_changes_its_folder(check: Check, script: Write, monkeypatch
     assert "script.py:9: RACE RF001" in done.stdout.splitlines()[0]
     assert done.stdout.startswith("script.py:9: RACE")
     assert "# line 9" in done.stdout
+
+
+def test_script_that_asks_for_itself_is_overheard(check: Check, script: Write) -> None:
+    body = """
+    import racefree
+
+    x = torch.zeros(64, dtype=torch.int32, device="cuda")
+    with racefree.trace(racefree.RaceDetector(on_launch=lambda launch: None)):
+        fill[(4,)](x, 64, BLOCK=16, STEP=8)
+    fill[(4,)](x, 64, BLOCK=16, STEP=16)
+    racefree.analyze(fill, x, 64, grid=(4,), BLOCK=16, STEP=16)
+    racefree.launches.clear()
+    """
+    done = check(script(body))
+    assert last_line(done.stdout) == summary(3, races=1, racing=1, proved=2)
+    assert done.exit_code == 1

@@ -17,7 +17,7 @@ from racefree.frontends import Found, Request
 from racefree.frontends.children import spooling
 from racefree.launch import Launch
 from racefree.report.model import Ending, Script
-from racefree.session import deciding
+from racefree.session import deciding, overhearing
 
 if TYPE_CHECKING:
     from racefree.triton.launches import CapturedLaunch

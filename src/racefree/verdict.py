@@ -31,6 +31,7 @@ ASSUMES_TERMINATION = "assumes termination"
 READS_CONTENTS = "reads tensor contents"
 ONE_THREAD_PER_LANE = "assumes one thread per lane"
 REDUCTIONS_SYNCHRONISE = "assumes block-wide reductions synchronise"
+ASSUMES_IN_BOUNDS = "assumes accesses outside their tensors meet nothing"
 THREAD_QUALIFIERS = frozenset({ONE_THREAD_PER_LANE, REDUCTIONS_SYNCHRONISE})
 """The qualifiers of proofs that depend on how many threads a program instance has."""
 

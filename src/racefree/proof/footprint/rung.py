@@ -23,7 +23,13 @@ from racefree.proof.footprint.values import I64, Region, Unknown
 from racefree.proof.footprint.within import Question
 from racefree.proof.footprint.witness import between_race, within_race
 from racefree.proof.outcome import Witness
-from racefree.verdict import ASSUMES_TERMINATION, ONE_THREAD_PER_LANE, READS_CONTENTS, REDUCTIONS_SYNCHRONISE
+from racefree.verdict import (
+    ASSUMES_IN_BOUNDS,
+    ASSUMES_TERMINATION,
+    ONE_THREAD_PER_LANE,
+    READS_CONTENTS,
+    REDUCTIONS_SYNCHRONISE,
+)
 
 PAIR_BUDGET = 50_000
 MOST_PARTS = 1 << 25
@@ -189,6 +195,8 @@ def _between(state: _State) -> None:
             raise Refused(
                 "indirect-address", "a pointer made from an integer may overwrite what addresses hang on", site
             )
+    if any(_leaves(state, index) for index in homes):
+        state.assumed.add(ASSUMES_IN_BOUNDS)
     reaches: dict[tuple[int, int, bool], Reach | None] = {}
 
     def reach(index: int, cluster: int, *, must: bool) -> Reach | None:
@@ -215,6 +223,21 @@ def _between(state: _State) -> None:
                     _doubt_or_race(state, reach(i, cluster, must=True), reach(j, cluster, must=True), cluster, i, j)
                 else:
                     _add_race(state, a.access, b.access, found, cluster)
+
+
+def _leaves(state: _State, index: int) -> bool:
+    """Whether an access may run out of the storages it starts in; what lies behind them is not the launch's to know."""
+    space = state.launch.space
+    for _, part in state.may[index]:
+        patterns = _patterns(part)
+        home = space.home(patterns.base)
+        starts, ends = patterns.spans()
+        for number, cluster in enumerate(space.clusters):
+            inside = home == number
+            low, high = cluster.start + cluster.shift, cluster.end + cluster.shift
+            if ((starts[inside] < low) | (ends[inside] > high)).any():
+                return True
+    return False
 
 
 def _strays(state: _State, index: int) -> bool:

@@ -83,7 +83,7 @@ def _chains(order: Order) -> _Chains:
     steps = order.timelines.instruction
     nodes = int(per_instruction[steps].sum())
     off_nodes = int((per_instruction * off_line)[steps].sum())
-    alive = np.where(off == 1, np.cumsum(off) - 1, -1).astype(np.int32)
+    alive = np.where(off == 1, np.cumsum(off, dtype=np.int64) - 1, -1).astype(np.int32)
     return _Chains(
         chain=chain.astype(np.int32),
         starts=starts,

@@ -202,3 +202,20 @@ def masked_ticket(head, o):
     p = tl.program_id(0)
     t = tl.atomic_add(head, 1, mask=p > 0, sem="relaxed")
     tl.store(o + t, p)
+
+
+@triton.jit
+def last_block(part, count, out, SEM: tl.constexpr, FENCE: tl.constexpr, EARLY: tl.constexpr, TWICE: tl.constexpr):
+    p = tl.program_id(0)
+    n = tl.num_programs(0)
+    lane = tl.arange(0, 128)
+    tl.store(part + p * 128 + lane, lane)
+    if FENCE:
+        tl.debug_barrier()
+    if TWICE:
+        tl.atomic_add(count, 1, sem=SEM)
+    if tl.atomic_add(count, 1, sem=SEM) == n - 1 - EARLY:
+        total = lane * 0
+        for k in range(n):
+            total += tl.load(part + k * 128 + lane)
+        tl.store(out + lane, total)

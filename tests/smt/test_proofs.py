@@ -216,3 +216,21 @@ def test_one_swap_succeeds(old: int, new: int, wanted: int, proved: bool) -> Non
 def test_a_ticket_not_drawn_is_no_ticket() -> None:
     got, _, _ = prove(k.masked_ticket, (4,), head=ints(1), o=ints(9))
     assert got.status == "passed"
+
+
+LAST = [
+    (sem, fence, early, initial, twice)
+    for sem in ("acq_rel", "release", "acquire", "relaxed")
+    for fence in (True, False)
+    for early, initial, twice in ((0, 0, False), (1, 0, False), (0, 1, False), (0, 0, True))
+]
+
+
+@pytest.mark.parametrize("case", LAST)
+def test_the_last_block_has_seen_all_others(case: tuple[str, bool, int, int, bool]) -> None:
+    sem, fence, early, initial, twice = case
+    arguments = {"part": ints(1024), "count": ints(1) + initial, "out": ints(128)}
+    got, _, _ = prove(k.last_block, (4,), **arguments, SEM=sem, FENCE=fence, EARLY=early, TWICE=twice)
+    clean = sem == "acq_rel" and fence and not early and not initial and not twice
+    assert got.status == ("proved" if clean else "passed")
+    assert not clean or (got.scope is not None and got.scope.value == T1 and READS_CONTENTS in got.qualifiers)

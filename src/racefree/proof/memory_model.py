@@ -17,6 +17,8 @@ class MemoryModel:
     barrier_in_reduction: bool = False
 
 
+NOTHING_ADDED = MemoryModel("nothing added", known=False)
+
 # Read off the PTX that each version emits for a vector store followed by a releasing exchange, and for an acquiring atomic
 # followed by a vector load: 3.7 and 3.8 put no block-wide barrier there, 3.9 puts one before and one after. All three reduce
 # and scan a one-dimensional tile that spans several warps through shared memory, with bar.sync between the loads that feed it

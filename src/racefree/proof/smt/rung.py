@@ -8,7 +8,10 @@ from dataclasses import dataclass, replace
 from racefree.errors import Refusal
 from racefree.graph.launch import LaunchFacts
 from racefree.graph.program import Program
+from racefree.proof.memory_model import NOTHING_ADDED, MemoryModel, memory_model
 from racefree.proof.outcome import RungResult, Side, Witness
+from racefree.proof.replay.lanes import signed_int
+from racefree.proof.schedule.initial import initial_value
 from racefree.proof.schedule.relevance import relevance
 from racefree.proof.smt.asking import Asker
 from racefree.proof.smt.contents import Contents
@@ -53,6 +56,7 @@ from racefree.proof.symbolic.terms import (
     variable,
 )
 from racefree.proof.symbolic.tickets import Ticket, distinctness, tickets
+from racefree.proof.symbolic.turns import Turn, in_turn, is_turn
 from racefree.verdict import ONE_THREAD_PER_LANE, READS_CONTENTS, ProofScope, assumes_no_overflow
 
 MOST_FRAGILE = 3
@@ -72,10 +76,9 @@ class Attempt:
     may_meet: set[tuple[int, int]]
     layout: Layout | None = None
     contents: Contents | None = None
-
-    @property
-    def tickets(self) -> list[Ticket]:
-        return tickets(self.reading, self.may_meet)
+    model: MemoryModel = NOTHING_ADDED
+    tickets: tuple[Ticket, ...] = ()
+    turns: tuple[Turn, ...] = ()
 
 
 def strengthen(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lanes: bool, decided: bool) -> RungResult:
@@ -107,14 +110,43 @@ def _attempts(program: Program, facts: LaunchFacts, *, strict_lanes: bool) -> It
     if tensors_apart(program, facts):
         reading = lower(program, any_parameter, unwritten)
         pairs = meeting_pairs(program, facts, by_name=True)
-        yield Attempt(ProofScope.ANY_PARAMS_ANY_GRID, reading, domain_of(reading, facts, {}, threads), pairs)
+        drawn = tuple(tickets(reading, pairs))
+        domain = domain_of(reading, facts, {}, threads)
+        yield Attempt(ProofScope.ANY_PARAMS_ANY_GRID, reading, domain, pairs, tickets=drawn)
     layout = layout_of(facts)
     reading = lower(program, lambda p: bound_parameter(p, facts, layout), unwritten)
-    domain = domain_of(reading, facts, tensor_ranges(program, facts, layout), threads)
     pairs = meeting_pairs(program, facts, by_name=False)
-    yield Attempt(ProofScope.THIS_PARAMS_ANY_GRID, reading, domain, pairs, layout)
+    drawn = tuple(tickets(reading, pairs))
+    plain = Attempt(
+        ProofScope.THIS_PARAMS_ANY_GRID,
+        reading,
+        domain_of(reading, facts, tensor_ranges(program, facts, layout), threads),
+        pairs,
+        layout,
+        model=memory_model(facts.triton_version, facts.target),
+        tickets=drawn,
+        turns=tuple(Turn(t, first_drawn(t, facts, layout)) for t in drawn if is_turn(t)),
+    )
+    yield plain
     if any(isinstance(leaf, Read) for r in reading.records for leaf in leaves(r.address, r.mask, r.path)):
-        yield Attempt(ProofScope.THIS_PARAMS_ANY_GRID, reading, domain, pairs, layout, Contents(facts, layout))
+        yield replace(plain, contents=Contents(facts, layout))
+
+
+def first_drawn(ticket: Ticket, facts: LaunchFacts, layout: Layout) -> int | None:
+    """What a counter holds before the launch, if that is known and counting up does not wrap on grids nearby."""
+    address = ticket.record.address
+    if address.parts:
+        return None
+    size = ticket.record.access.element_bytes
+    real = layout.real(address.constant, held_storages(facts))
+    pattern = initial_value(facts, real, size)
+    if pattern is None:
+        return None
+    first = signed_int(pattern, 8 * size)
+    most = ticket.step
+    for extent in facts.grid:
+        most *= NEARBY * extent
+    return first if first + most < 1 << (ticket.bits - 1) else None
 
 
 def domain_of(
@@ -162,8 +194,9 @@ def _asked(attempt: Attempt, question: Question, asker: Asker) -> tuple[Answer, 
     if over_digits is not None and asker.never(over_digits, attempt.contents):
         return "unsat", None
     claims = assertions(attempt.reading, question, attempt.domain)
-    drawn = distinctness(question, attempt.tickets, claims)
-    return asker.ask([*claims, *drawn], attempt.contents)
+    turns = in_turn(question, attempt.turns, attempt.reading.fences, attempt.domain, attempt.model)
+    drawn = distinctness(question, attempt.tickets, [*claims, *turns])
+    return asker.ask([*claims, *turns, *drawn], attempt.contents)
 
 
 def strided(attempt: Attempt, question: Question) -> list[Condition] | None:
@@ -195,7 +228,7 @@ def _qualifiers(attempt: Attempt, asker: Asker) -> tuple[str, ...]:
     out += sorted(counted - set(out))
     if attempt.domain.threads is not None and _uses_owner_rule(attempt):
         out.append(ONE_THREAD_PER_LANE)
-    if attempt.contents is not None:
+    if attempt.contents is not None or any(t.first is not None for t in attempt.turns):
         out.append(READS_CONTENTS)
     return tuple(out)
 

@@ -39,6 +39,8 @@ class Ticket:
     name: str
     won: int | None
     bits: int
+    record: Record
+    step: int = 0
 
 
 def tickets(reading: Reading, may_meet: set[tuple[int, int]]) -> list[Ticket]:
@@ -57,9 +59,9 @@ def tickets(reading: Reading, may_meet: set[tuple[int, int]]) -> list[Ticket]:
         assert isinstance(element, Int)
         constants = [t.constant if isinstance(t, Sum) and not t.parts else None for t in record.written]
         if access.kind is Kind.RMW and access.rmw == "add" and constants[0] is not None and constants[0] % 2:
-            out.append(Ticket(name, None, element.bits))
+            out.append(Ticket(name, None, element.bits, record, constants[0]))
         if access.kind is Kind.CAS and None not in constants and constants[0] != constants[1]:
-            out.append(Ticket(name, constants[0], element.bits))
+            out.append(Ticket(name, constants[0], element.bits, record))
     return out
 
 

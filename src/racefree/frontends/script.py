@@ -52,8 +52,9 @@ def check(request: Request, found: Found) -> None:
             if keep is not None:
                 keep(captured)
 
-        with deciding(analyst, add, also=take):
-            script = _ending(str(request.path), lambda: _run(request.path, request.arguments, skipped.is_set))
+        path = request.path.absolute()  # the script may change the folder it runs in
+        with overhearing(add), deciding(analyst, add, also=take):
+            script = _ending(str(path), lambda: _run(path, (str(request.path), *request.arguments), skipped.is_set))
             if os.getpid() != owner:
                 _leave_child(script)
     found.script = script
@@ -84,12 +85,15 @@ def _check_syntax(path: Path) -> None:
         raise InputError(f"{path} is no Python script: {error}") from error
 
 
-def _run(path: Path, arguments: tuple[str, ...], kernel_skipped: Callable[[], bool]) -> None:
-    """Runs the script as `__main__`. What it asserts about results counts only until a kernel has been skipped."""
+def _run(path: Path, words: tuple[str, ...], kernel_skipped: Callable[[], bool]) -> None:
+    """Runs the script as `__main__`, with `words` as its `sys.argv`.
+
+    What it asserts about results counts only until a kernel has been skipped.
+    """
     from racefree.triton.asserts import run_script
 
     argv, search = sys.argv, list(sys.path)
-    sys.argv = [str(path), *arguments]
+    sys.argv = list(words)
     sys.path.insert(0, str(path.resolve().parent))
     try:
         with _soft_exit():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -234,3 +235,12 @@ def test_the_last_block_has_seen_all_others(case: tuple[str, bool, int, int, boo
     clean = sem == "acq_rel" and fence and not early and not initial and not twice
     assert got.status == ("proved" if clean else "passed")
     assert not clean or (got.scope is not None and got.scope.value == T1 and READS_CONTENTS in got.qualifiers)
+
+
+def test_threads_prove_side_by_side() -> None:
+    """Nothing of the solver is shared: four threads find what one finds."""
+    launches = [launch(CASES[n][0], CASES[n][1], CASES[n][2]) for n in ("add", "persistent", "scatter twice", "tile")]
+    wanted = [CASES[n][3] for n in ("add", "persistent", "scatter twice", "tile")]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda x: strengthen(*x, decided=False, scale=4.0), launches * 3))
+    assert [r.scope.value if r.scope else None for r in found] == wanted * 3

@@ -39,7 +39,20 @@ def ask(
     steps = budget.next_query()
     if not steps:
         return "unknown", None
-    encoding = Encoding(contents, listed=listed)
+    try:
+        return _ask(conditions, steps, budget, Encoding(contents, listed=listed))
+    except z3.Z3Exception as error:
+        if _KEYBOARD in str(error):
+            raise KeyboardInterrupt from error
+        return "unknown", None
+
+
+_KEYBOARD = "interrupted from keyboard"
+
+
+def _ask(
+    conditions: Sequence[Condition], steps: int, budget: Budget, encoding: Encoding
+) -> tuple[Answer, Model | None]:
     asserted = [encoding.condition(c) for c in conditions]
     solver = z3.Then("simplify", "purify-arith", "solve-eqs", "propagate-ineqs", "smt", ctx=encoding.context).solver()
     solver.set("rlimit", steps)
@@ -53,7 +66,7 @@ def ask(
         return "unsat", None
     if found == z3.sat:
         return "sat", Model(encoding, solver.model(), exact=not encoding.inexact)
-    if "interrupt" in solver.reason_unknown() and "keyboard" in solver.reason_unknown():
+    if _KEYBOARD in solver.reason_unknown():
         raise KeyboardInterrupt
     return "unknown", None
 

@@ -14,6 +14,7 @@ from racefree.graph.program import (
     Attribute,
     Barrier,
     Element,
+    For,
     If,
     Int,
     Op,
@@ -136,9 +137,32 @@ class Random:
         assert found is not None
         return found
 
+    def plain_cell(self, depth: int) -> None:
+        """A plain access to an atomic cell: a store, or a load that a branch may depend on."""
+        cell = self.b.at(self.cells, self.rng.randrange(CELLS), tile=False)
+        if self.rng.random() < 0.5:
+            self.b.access(Kind.STORE, cell, (self.b.number(self.rng.randrange(3)),))
+            return
+        seen = self.b.access(Kind.LOAD, cell, ())
+        assert seen is not None
+        if depth < 3 and self.rng.random() < 0.6:
+            self.guarded(seen, depth)
+
+    def repeated(self, depth: int) -> None:
+        """A counted loop of two rounds."""
+        b = self.b
+        low, high, one = b.number(0), b.number(2), b.number(1)
+        induction = b.value(I32)
+        body = b.nested(lambda: self.steps(self.rng.randint(1, 2), depth + 1))
+        b.body.append(For(induction, low, high, one, (), (), body, (), (), False, b.site()))
+
     def step(self, depth: int) -> None:
         what = self.rng.random()
-        if what < 0.4:
+        if what < 0.04:
+            self.plain_cell(depth)
+        elif what < 0.09 and depth < 2:
+            self.repeated(depth)
+        elif what < 0.4:
             self.touch()
         elif what < 0.6:
             self.b.barrier()

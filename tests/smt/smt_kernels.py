@@ -219,3 +219,12 @@ def last_block(part, count, out, SEM: tl.constexpr, FENCE: tl.constexpr, EARLY: 
         for k in range(n):
             total += tl.load(part + k * 128 + lane)
         tl.store(out + lane, total)
+
+
+@triton.jit
+def gathered(x, SHIFT: tl.constexpr):
+    lane = tl.arange(0, 32)
+    v = tl.load(x + tl.program_id(0) * 32 + lane)
+    if SHIFT:
+        v = tl.gather(v, (lane + 1) % 32, axis=0)
+    tl.store(x + tl.program_id(0) * 32 + lane, v)

@@ -244,3 +244,9 @@ def test_threads_prove_side_by_side() -> None:
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda x: strengthen(*x, decided=False, scale=4.0), launches * 3))
     assert [r.scope.value if r.scope else None for r in found] == wanted * 3
+
+
+@pytest.mark.parametrize("shift", [False, True])
+def test_a_permutation_of_lanes_is_no_dependence_lane_for_lane(shift: bool) -> None:
+    got, _, _ = prove(k.gathered, (2,), x=ints(64), SHIFT=shift)
+    assert got.status == ("passed" if shift else "proved")

@@ -101,6 +101,9 @@ class Cell:
 
 NOTHING = Cell(None)
 
+_IN_PLACE = ("arith.", "math.", "tt.addptr", "tt.bitcast", "tt.ptr_to_int", "tt.int_to_ptr", "tt.fp_to_fp", "tt.mulhi")
+"""Operations whose element at a lane depends on the operands at that lane only."""
+
 
 @dataclass(slots=True)
 class _Around:
@@ -187,9 +190,8 @@ class Lowering:
         if results is None:
             obligations, added = frozenset(), []
             results = [self._unknown(r, around) for r in op.results]
-        same = (
-            all(v.shape == op.results[0].shape for v in op.operands) and op.name not in MOVERS if op.results else False
-        )
+        in_place = op.name.startswith(_IN_PLACE) and bool(op.results)
+        same = in_place and all(v.shape == op.results[0].shape for v in op.operands)
         reads = frozenset().union(*(c.reads for c in cells)) if same else frozenset()
         parts = max((len(t.parts) for t in results if isinstance(t, Sum)), default=0)
         if len(obligations) > MOST_OBLIGATIONS or parts > MOST_PARTS:

@@ -164,9 +164,11 @@ def random_races(
 def follow(
     program: Program, facts: LaunchFacts, schedule: Sequence[tuple[tuple[int, int, int], int, int | None]]
 ) -> set[tuple[int, int]]:
-    """The races seen when the atomics happen in the given order, and everything else as early as it can."""
-    run = Run(program, facts)
+    """The races seen when the atomics happen in the given order.
 
+    Everything else happens as early as it can, but instances that do no atomic there come last.
+    """
+    run = Run(program, facts)
     listed = {access for _, access, _ in schedule}
 
     def settle(p: int) -> None:
@@ -175,7 +177,7 @@ def follow(
                 break
             run.step(p)
 
-    for p in range(len(run.instances)):
+    for p in sorted({p for (p, _, _), _, _ in schedule}):
         settle(p)
     for (p, _, _), access, value in schedule:
         waiting = run.instances[p].waiting
@@ -183,5 +185,7 @@ def follow(
         assert waiting.index == access
         done = run.step(p)
         assert done is None or done == (access, value)
+        settle(p)
+    for p in range(len(run.instances)):
         settle(p)
     return run.races

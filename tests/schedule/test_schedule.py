@@ -150,3 +150,12 @@ def test_a_race_names_its_schedule() -> None:
     assert (race.race_type, race.first.program, race.second.program) == ("RAW", (0, 0, 0), (1, 0, 0))
     assert race.first.address_bytes == race.second.address_bytes
     assert [(program[0], value) for program, _, value in race.schedule][-2:] == [(0, 0), (1, 1)]
+
+
+def test_running_out_of_time_makes_no_race() -> None:
+    """Before it is known who shares a cell, two instances that exclude each other look as if both could win."""
+    for seconds in (0.0, 0.001, 30.0):
+        budget = Budget(transitions=40, seconds=seconds)
+        got = run(lock, 6, budget=budget, acc=ints(128), held=ints(1), x=ints(1024), TAKE="acquire", GIVE="release",
+                  FENCE=1, NARROW=True)  # fmt: skip
+        assert got.status == "passed"

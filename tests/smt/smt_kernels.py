@@ -228,3 +228,9 @@ def gathered(x, SHIFT: tl.constexpr):
     if SHIFT:
         v = tl.gather(v, (lane + 1) % 32, axis=0)
     tl.store(x + tl.program_id(0) * 32 + lane, v)
+
+
+@triton.jit
+def two_tables(a, b, o):
+    p = tl.program_id(0)
+    tl.store(o + p + tl.load(a + p) - tl.load(b + p), p)

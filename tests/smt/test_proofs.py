@@ -250,3 +250,12 @@ def test_threads_prove_side_by_side() -> None:
 def test_a_permutation_of_lanes_is_no_dependence_lane_for_lane(shift: bool) -> None:
     got, _, _ = prove(k.gathered, (2,), x=ints(64), SHIFT=shift)
     assert got.status == ("passed" if shift else "proved")
+
+
+@pytest.mark.parametrize("equal", [True, False])
+def test_two_tensors_do_not_hold_the_same(equal: bool) -> None:
+    """Reads at one offset of two tensors are two values, so no proof for any contents exists."""
+    a, b = torch.tensor([3, 4, 6], dtype=torch.int32), torch.tensor([3, 4, 6 if equal else 7], dtype=torch.int32)
+    got, _, _ = prove(k.two_tables, (3,), a=a, b=b, o=ints(8))
+    assert got.status == ("proved" if equal else "passed")
+    assert not equal or READS_CONTENTS in got.qualifiers

@@ -13,6 +13,7 @@ from racefree.graph.program import Float, Int, Parameter, Program, Ptr, accesses
 from racefree.proof.replay.machine import argument_pattern
 from racefree.proof.replay.memory import launch_memory, pointer_roots
 from racefree.proof.symbolic.arithmetic import limits
+from racefree.proof.symbolic.lowering import base
 from racefree.proof.symbolic.terms import FALSE, TRUE, Term, Var, VarKind, number, variable
 
 GAP_BYTES = 1 << 48
@@ -56,10 +57,10 @@ def storage_of(argument: Argument | None) -> Storage | None:
 
 
 def any_parameter(parameter: Parameter) -> Term | None:
-    """A parameter as a variable; a tensor's address is that of its own region, 0."""
+    """A parameter as a variable; so is the address of a tensor, which tells what is read from two tensors apart."""
     element = parameter.value.element
     if isinstance(element, Ptr):
-        return number(0)
+        return variable(base(f"{parameter.name}.{parameter.part}"))
     if isinstance(element, Int) and element.bits > 1:
         low, high = limits(element.bits)
         return variable(parameter_variable(parameter.name, parameter.part, low, high))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from racefree.proof.symbolic.lowering import grid_size, program_id
 from racefree.proof.symbolic.records import Fence, Loop, Obligation, Reading, Record
@@ -15,6 +16,7 @@ from racefree.proof.symbolic.replacing import Replacer
 from racefree.proof.symbolic.terms import (
     FALSE,
     TRUE,
+    Atom,
     Condition,
     Relation,
     Sum,
@@ -186,8 +188,14 @@ def _overlap(first: Record, second: Record, one: Replacer, other: Replacer) -> C
 
 def _aligned(a: Sum, b: Sum, size: int) -> bool:
     """The difference of two addresses is always a multiple of `size`, so elements meet entirely or not at all."""
-    factors = [f for t in (a, b) for _, f in t.parts]
-    return (a.constant - b.constant) % size == 0 and all(f % size == 0 for f in factors)
+    bases = [sorted((v.name, f) for v, f in t.parts if _is_base(v)) for t in (a, b)]
+    rest = [f for t in (a, b) for v, f in t.parts if not _is_base(v)]
+    return bases[0] == bases[1] and (a.constant - b.constant) % size == 0 and all(f % size == 0 for f in rest)
+
+
+def _is_base(atom: Atom) -> TypeGuard[Var]:
+    """The address of a tensor: both executions see the same one."""
+    return isinstance(atom, Var) and atom.kind is VarKind.BASE
 
 
 def _distinct(first: Record, second: Record, domain: Domain, *, one_access: bool) -> Condition:

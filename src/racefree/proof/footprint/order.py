@@ -100,12 +100,12 @@ def threads(facts: LaunchFacts) -> int:
 def one_thread_per_lane(f: Footprint, g: Footprint, facts: LaunchFacts) -> bool:
     """Whether the same lane of both accesses is taken to run in one thread.
 
-    Tiles with at least one element per thread give each element to one thread. What one instruction stores is stored by the
-    same replica each time, and scalars are stored by thread 0.
+    Tiles with at least one element per thread give each element to one thread, the same for elements of one size (Triton
+    picks layouts by it). What one instruction stores is stored by the same replica each time, scalars by thread 0.
     """
-    if _elements(f) >= threads(facts):
-        return True
     if f.access.index == g.access.index:
+        return True
+    if _elements(f) >= threads(facts) and f.access.element_bytes == g.access.element_bytes:
         return True
     return not f.access.shape and Kind.LOAD not in (f.access.kind, g.access.kind)
 

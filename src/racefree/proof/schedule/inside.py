@@ -73,10 +73,12 @@ class Insider:
             and a.access.shape in (b.access.shape, ())
         ):
             return True
-        scalar = a.access.shape == () and b.access.shape == ()
-        if scalar and a.writes and b.writes:
-            return True  # one thread does both, in order
         if not self.one_thread_per_lane or a.access.shape != b.access.shape:
+            return False
+        if a.access.shape == () and a.writes and b.writes:
+            self.rule_used = True
+            return True  # one thread does both, in order
+        if a.access.element_bytes != b.access.element_bytes:
             return False
         elements = 1
         for extent in a.access.shape:

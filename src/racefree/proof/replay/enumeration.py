@@ -248,7 +248,10 @@ def _same_thread(before: Event, after: Event, facts: LaunchFacts) -> bool:
     """
     if before.active.shape != after.active.shape:
         return False
-    if before.active.size >= facts.num_warps * facts.warp_size * facts.num_ctas or before.index == after.index:
+    one_size = before.access.element_bytes == after.access.element_bytes
+    if before.index == after.index:
+        return True
+    if one_size and before.active.size >= facts.num_warps * facts.warp_size * facts.num_ctas:
         return True
     return before.active.shape == () and Kind.LOAD not in (before.access.kind, after.access.kind)
 

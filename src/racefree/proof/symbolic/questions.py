@@ -203,10 +203,11 @@ def _distinct(first: Record, second: Record, domain: Domain, *, one_access: bool
     lanes = _lanes_differ(first, second)
     same_tile = first.access.shape == second.access.shape
     rounds = [_differ(own(a.iteration, 1), own(b.iteration, 2)) for a, b in _common(first, second)]
-    if same_tile and _one_owner(first, domain):
+    one_size = first.access.element_bytes == second.access.element_bytes
+    if same_tile and one_size and _one_owner(first, domain):
         return lanes
     scalars = first.access.shape == () == second.access.shape
-    if scalars and first.access.kind.writes and second.access.kind.writes:
+    if scalars and domain.threads is not None and first.access.kind.writes and second.access.kind.writes:
         return FALSE
     depends = first.access.index in second.depends or second.access.index in first.depends
     if one_access or (depends and same_tile):

@@ -96,6 +96,8 @@ def run_pytest(arguments: list[str]) -> None:
     plugin = "racefree.pytest_plugin"
     if not any(point.value == plugin for point in entry_points(group="pytest11")):
         arguments = ["-p", plugin, *arguments]
+    # This process has the package loaded already, which a fresh one would not.
+    arguments = ["-W", "ignore::pytest.PytestAssertRewriteWarning", *arguments]
     raise SystemExit(int(importlib.import_module("pytest").main(arguments)))
 
 

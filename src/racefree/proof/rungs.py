@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Literal, assert_never
 
 from racefree.errors import Refusal, Refused
@@ -13,6 +14,9 @@ from racefree.proof.confirm import CONFIRMED, confirm
 from racefree.proof.outcome import Witness
 from racefree.proof.records import Recorder
 from racefree.verdict import ProofScope, RaceConfigVerdict, Status
+
+MANY_PROGRAMS = 12
+"""From here on going through all interleavings takes long: a proof for any grid is tried before."""
 
 Lanes = Literal["default", "strict"]
 WantedScope = Literal["any", "launch"]
@@ -45,9 +49,14 @@ def _decide(program: Program, facts: LaunchFacts, options: Options) -> RaceConfi
     found = _geometry(program, facts, options)
     # A race behind a loop that waits for other programs is one only if some interleaving gets there.
     waits = any(race.witness != CONFIRMED for race in found.races)
+    strengthen = options.scope == "any"
     if (found.status is Status.UNSUPPORTED or waits) and any(a.kind.atomic for a in accesses(program)):
-        found = _schedule(program, facts, options, found)
-    if options.scope == "any" and found.status in (Status.OK, Status.UNSUPPORTED):
+        if strengthen and not waits and prod(facts.grid) > MANY_PROGRAMS:
+            found = _strengthened(program, facts, options, found)
+            strengthen = False
+        if found.status is not Status.OK:
+            found = _schedule(program, facts, options, found)
+    if strengthen and found.status in (Status.OK, Status.UNSUPPORTED):
         found = _strengthened(program, facts, options, found)
     return found
 

@@ -22,7 +22,7 @@ demo: $(RUNS)
 	if [ $$code -ne 1 ]; then echo "expected one race (exit status 1), got exit status $$code"; exit 1; fi
 
 test: $(DEVELOPS)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
 
 docs: $(DEVELOPS)
 	$(BIN)/sphinx-build -q -W --keep-going docs docs/_build/html

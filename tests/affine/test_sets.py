@@ -40,7 +40,7 @@ from racefree.proof.symbolic.terms import (
 )
 
 NAMES = [Var(VarKind.PARAMETER, name, -3, 4) for name in "abc"]
-PROVER = SetProver()
+PROVER = SetProver(answer_seconds=60)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -11,7 +11,7 @@ import pytest
 from racefree.access import Dim, Pattern
 from racefree.geometry import Witness, element_start, overlap_witness, overlaps, self_overlap_witness
 
-SECONDS = 5.0
+SECONDS = 30.0
 """One second on an idle machine; the rest is for one that is not."""
 
 

@@ -13,7 +13,8 @@ from racefree.access import Kind
 from racefree.graph.program import Access, Ptr, Value
 from racefree.proof.footprint import listing, rung
 from racefree.proof.footprint.epochs import Epoch
-from racefree.proof.footprint.evaluate import Footprint, Turn
+from racefree.proof.footprint.evaluate import Footprint
+from racefree.proof.footprint.loops import Turn
 from racefree.proof.footprint.order import Keys, Rules
 from racefree.proof.footprint.shadow import extents_of, shadow
 from racefree.proof.footprint.survey import Chunk

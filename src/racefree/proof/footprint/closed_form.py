@@ -11,6 +11,7 @@ from racefree.graph.program import Access, Data, For, If, Int, Op, Ptr, Statemen
 from racefree.proof.footprint.arith import add, mul, sub
 from racefree.proof.footprint.epochs import Rate, rate_of
 from racefree.proof.footprint.ops import HANDLERS
+from racefree.proof.footprint.tiles import splat
 from racefree.proof.footprint.values import (
     Affine,
     Bits,
@@ -174,10 +175,10 @@ class _Hoist:
         trips = trip_count(inner, bounds, frame)  # type: ignore[arg-type]
         if once is None or isinstance(trips, Unknown):
             return None
-        from racefree.proof.footprint.evaluate import spread
-
         bits = start.element.bits if isinstance(start.element, Int) else 64
-        total = mul(spread(trips, len(shape)), once, bits, frame, shape)
+        often = splat(trips, len(shape))
+        assert not isinstance(often, Truth)
+        total = mul(often, once, bits, frame, shape)
         return add(before, total, bits, frame, shape)
 
     def _inner_increment(self, inner: For, position: int) -> Number | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import assert_never
 
 import numpy as np
@@ -28,10 +28,10 @@ from racefree.graph.program import (
     children,
     walk,
 )
-from racefree.proof.footprint import closed_form, epochs
-from racefree.proof.footprint.arith import add, mul
+from racefree.proof.footprint import epochs, loops
 from racefree.proof.footprint.epochs import Epoch
-from racefree.proof.footprint.logic import compare, conjunction, full_truth, negate, number_of, select, truth_of
+from racefree.proof.footprint.logic import conjunction, full_truth, negate, number_of, select, truth_of
+from racefree.proof.footprint.loops import Turn
 from racefree.proof.footprint.memory import AddressSpace, scalar_part
 from racefree.proof.footprint.ops import HANDLERS, Context
 from racefree.proof.footprint.slicing import Slice
@@ -47,30 +47,17 @@ from racefree.proof.footprint.values import (
     Truth,
     Unknown,
     Val,
-    align_cells,
-    align_coefs,
-    align_region,
+    aligned,
     cells_of,
     constant,
     densify,
     is_empty,
     is_full,
-    known,
     maybe,
-    nowhere,
 )
 
 STATEMENT_BUDGET = 400_000
 """Statements evaluated for one launch before loops that must be stepped are given up."""
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One enclosing loop of an access: which loop, and the axis it was folded into, or (axis None) the step that was taken."""
-
-    loop: int
-    axis: int | None
-    step: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +183,8 @@ class Evaluation:
                 for result in statement.results:
                     if result.index in self.slice.values:
                         self.bind(
-                            result, self._unknown(result, Unknown(f"it comes from {statement.name}", statement.site))
+                            result,
+                            self.unknown_value(result, Unknown(f"it comes from {statement.name}", statement.site)),
                         )
             case Access():
                 self._access(statement)
@@ -220,9 +208,9 @@ class Evaluation:
             case If():
                 self._if(statement)
             case For():
-                self._for(statement)
+                loops.run_for(self, statement)
             case While():
-                self._while(statement)
+                loops.run_while(self, statement)
             case _:
                 assert_never(statement)
 
@@ -256,7 +244,7 @@ class Evaluation:
                 assert_never(statement)
         return any(self.matters(s) for body in children(statement) for s in body)
 
-    def _unknown(self, value: Value, why: Unknown) -> Val:
+    def unknown_value(self, value: Value, why: Unknown) -> Val:
         return maybe(len(self.frame.loops) + len(value.shape), why) if value.element == Int(1) else why
 
     def _op(self, op: Op) -> None:
@@ -264,12 +252,12 @@ class Evaluation:
         if handler is None:
             why = Unknown(f"it comes from {op.name}, which is not computed here", op.site)
             for result in op.results:
-                self.bind(result, self._unknown(result, why))
+                self.bind(result, self.unknown_value(result, why))
             return
         results = handler(op, [self.get(o) for o in op.operands], self.context, self.frame)
         for result, what in zip(op.results, results, strict=True):
             if isinstance(what, Unknown):
-                what = self._unknown(result, what)
+                what = self.unknown_value(result, what)
             self.bind(result, what)
 
     def _barrier(self, barrier: Barrier) -> None:
@@ -288,9 +276,9 @@ class Evaluation:
         # Every iteration of a folded loop passes the barriers of its body; rows and iterations outside it do not count.
         whole = self.path is self.fold_path
         passed = constant(1, len(self.frame.loops)) if whole else number_of(self.path, 1, self.frame, ())
-        self.epoch = epochs.passed(self._aligned_epoch(), passed, self.frame, barrier=barrier)
+        self.epoch = epochs.passed(self.aligned_epoch(), passed, self.frame, barrier=barrier)
 
-    def _aligned_epoch(self) -> Epoch:
+    def aligned_epoch(self) -> Epoch:
         counts = [aligned(c, 0, len(self.frame.loops)) for c in (self.epoch.barriers, self.epoch.syncs)]
         barriers, syncs = (c for c in counts if not isinstance(c, Truth))
         return Epoch(barriers, syncs)
@@ -302,7 +290,7 @@ class Evaluation:
         feeds = access.result is not None and access.result.index in self.slice.values
         if not (relevant or feeds):
             return
-        where = self._path_over(len(access.shape))
+        where = self.path_over(len(access.shape))
         if access.mask is not None:
             where = conjunction(where, self.truth(access.mask), self.frame, access.shape)
         address = self.get(access.pointer)
@@ -312,9 +300,7 @@ class Evaluation:
                 raise Refused("indirect-address", f"the address is not known: {address.reason}", address.site)
             known_address = self._restrict(address, where, access)
             self.footprints.append(
-                Footprint(
-                    access, known_address, where, self._aligned_epoch(), self.frame.loops, self.nest, self.repeats
-                )
+                Footprint(access, known_address, where, self.aligned_epoch(), self.frame.loops, self.nest, self.repeats)
             )
         if feeds:
             assert access.result is not None
@@ -329,7 +315,7 @@ class Evaluation:
             raise Refused("indirect-address", "the address of an active lane is not known", access.site)
         return Dense(address.data)
 
-    def _path_over(self, tile_axes: int) -> Truth:
+    def path_over(self, tile_axes: int) -> Truth:
         def stretch(region: Region) -> Region:
             if isinstance(region, Box):
                 return Box(region.rows, region.bounds + (None,) * tile_axes)
@@ -344,11 +330,11 @@ class Evaluation:
         result = access.result
         assert result is not None
         if access.kind is not Kind.LOAD:
-            return self._unknown(result, Unknown("it is what an atomic observed", access.site))
+            return self.unknown_value(result, Unknown("it is what an atomic observed", access.site))
         if not isinstance(result.element, Int | Ptr):
             return Unknown("it is loaded floating-point data", access.site)
         if isinstance(address, Unknown):
-            return self._unknown(
+            return self.unknown_value(
                 result, Unknown(f"it is loaded from an unknown address: {address.reason}", access.site)
             )
         cells = densify(address, self.frame, access.shape)
@@ -360,10 +346,10 @@ class Evaluation:
         homes = np.unique(self.space.home(at[live]))
         if any(int(h) in self.written for h in homes):
             why = Unknown("it is loaded from a tensor that this launch writes", access.site)
-            return self._unknown(result, why)
+            return self.unknown_value(result, why)
         data, sure, reason = self.space.read(at, access.element_bytes, live)
         if live.any() and not sure[live].any():
-            return self._unknown(result, Unknown(f"it is loaded and not known: {reason}", access.site))
+            return self.unknown_value(result, Unknown(f"it is loaded and not known: {reason}", access.site))
         self.reads_contents = True
         self.read_clusters |= {int(h) for h in homes}
         if isinstance(result.element, Ptr):
@@ -391,7 +377,7 @@ class Evaluation:
 
     def _under(self, condition: Truth, body: tuple[Statement, ...]) -> None:
         outer = self.path
-        self.path = conjunction(self._path_over(0), condition, self.frame, ())
+        self.path = conjunction(self.path_over(0), condition, self.frame, ())
         if not is_empty(self.path.may):
             self.block(body)
         else:
@@ -408,7 +394,7 @@ class Evaluation:
             for result in results:
                 if result.index in self.slice.values:
                     why = Unknown("it is computed on a path that no program takes", statement.site)
-                    self.bind(result, self._unknown(result, why))
+                    self.bind(result, self.unknown_value(result, why))
             if isinstance(statement, Guard):
                 self._skip(statement.body)
 
@@ -423,262 +409,14 @@ class Evaluation:
             other = self._maybe_get(right)
             assert left is not None
             assert other is not None
-            wide = self._widen(condition, len(result.shape))
+            wide = self.widen(condition, len(result.shape))
             self.bind(result, select(wide, left, other, self.frame, result.shape))
 
     def _maybe_get(self, value: Value) -> Val | None:
         return self.get(value) if value.index in self.env else None
 
-    def _widen(self, condition: Truth, tile_axes: int) -> Truth:
+    def widen(self, condition: Truth, tile_axes: int) -> Truth:
         saved, self.path = self.path, condition
-        out = self._path_over(tile_axes)
+        out = self.path_over(tile_axes)
         self.path = saved
         return out
-
-    # ---- loops -------------------------------------------------------------------------------------------------------
-
-    def _for(self, loop: For) -> None:
-        bounds = [self.number(v) for v in (loop.lower, loop.upper, loop.step)]
-        if any(isinstance(b, Unknown) for b in bounds):
-            self._unknown_for(loop, next(b for b in bounds if isinstance(b, Unknown)))
-            return
-        trips = closed_form.trip_count(loop, bounds, self.frame, cells_of(self._path_over(0).may, self.frame, ()))
-        if isinstance(trips, Unknown):
-            self._unknown_for(loop, trips)
-            return
-        extent = self._largest(trips)
-        if extent == 0:
-            for result, init in zip(loop.results, loop.inits, strict=True):
-                if result.index in self.slice.values:
-                    self.bind(result, self.get(init))
-            return
-        self.loop_extents[id(loop)] = max(extent, self.loop_extents.get(id(loop), 0))
-        plan = None
-        if extent > 1 and id(loop) not in self.stepped:
-            plan = closed_form.plan(loop, self)
-        if plan is None:
-            self._step_for(loop, bounds, trips, extent)
-        else:
-            self._fold_for(loop, bounds, trips, extent, plan)
-
-    def _largest(self, trips: Affine | Dense) -> int:
-        cells = densify(trips, self.frame, ())
-        live = cells_of(self._path_over(0).may, self.frame, ())
-        counts = np.where(live, cells.data, 0)
-        return max(0, int(counts.max(initial=0)))
-
-    def _fold_for(
-        self, loop: For, bounds: list[Number], trips: Affine | Dense, extent: int, plan: closed_form.Plan
-    ) -> None:
-        outer_frame, outer_path, outer_epoch = self.frame, self.path, self._aligned_epoch()
-        outer_fold_path = self.fold_path
-        depth = len(outer_frame.loops)
-        self.frame = replace(outer_frame, loops=(*outer_frame.loops, extent))
-        self.nest = (*self.nest, Turn(id(loop), depth))
-        index = Affine(np.zeros(1, np.int64), (0,) * depth + (1,))
-        here = [aligned(b, 0, depth + 1) for b in (*bounds, trips)]
-        lower, _, step, count = (n for n in here if not isinstance(n, Truth))
-        running = compare("slt", index, count, 64, self.frame, ())
-        self.path = conjunction(self._path_over(0), running, self.frame, ())
-        self.fold_path = self.path
-        bits = loop.induction.element.bits if isinstance(loop.induction.element, Int) else 64
-        self.bind(loop.induction, add(lower, mul(index, step, bits, self.frame, ()), bits, self.frame, ()))
-        for position, growth in plan.growth.items():
-            self.bind(loop.carried[position], self._grown(loop, position, growth, index))
-        why = Unknown("iterations of a loop pass different numbers of barriers", loop.site)
-        self.epoch = epochs.advanced(self._aligned_epoch(), plan.rate, index, self.frame, why)
-        self.block(loop.body)
-        self.frame, self.path, self.nest = outer_frame, outer_path, self.nest[:-1]
-        self.fold_path = outer_fold_path
-        self.epoch = epochs.advanced(outer_epoch, plan.rate, self._turns(loop, trips, plan.rate), self.frame, why)
-        for position, growth in plan.growth.items():
-            if loop.results[position].index in self.slice.values:
-                self.bind(loop.results[position], self._grown(loop, position, growth, trips))
-
-    def _turns(self, loop: For, trips: Number, rate: epochs.Rate) -> Number:
-        """How many iterations each row runs, for the barriers they pass: none where the loop is not reached."""
-        path = self._path_over(0)
-        if rate == epochs.Rate(0, 0) or (path.exact and is_full(path.may)):
-            return trips
-        if not path.exact:
-            return Unknown("a loop with barriers runs under a condition that is not known", loop.site)
-        return mul(trips, number_of(path, 1, self.frame, ()), 64, self.frame, ())
-
-    def _grown(self, loop: For, position: int, growth: Number | None, times: Number) -> Val:
-        """The carried value after `times` iterations: init + times * growth, at its width."""
-        value = loop.carried[position]
-        init = self.get(loop.inits[position])
-        if growth is None:
-            return init
-        assert not isinstance(init, Truth)
-        bits = value.element.bits if isinstance(value.element, Int) else 64
-        tile_axes, loops = len(value.shape), len(self.frame.loops)
-        step = aligned(growth, tile_axes, loops)
-        count = spread(times, tile_axes)
-        assert not isinstance(step, Truth)
-        return add(init, mul(count, step, bits, self.frame, value.shape), bits, self.frame, value.shape)
-
-    def _step_for(self, loop: For, bounds: list[Number], trips: Affine | Dense, extent: int) -> None:
-        needed = self.slice.values
-        used = [
-            i for i, (c, r) in enumerate(zip(loop.carried, loop.results, strict=True)) if {c.index, r.index} & needed
-        ]
-        current = {i: self.get(loop.inits[i]) for i in used}
-        outer_path = self._path_over(0)
-        bits = loop.induction.element.bits if isinstance(loop.induction.element, Int) else 64
-        axes = len(self.frame.loops)
-        for step in range(extent):
-            at = constant(step, axes)
-            running = compare("slt", at, trips, 64, self.frame, ())
-            self.path = conjunction(outer_path, running, self.frame, ())
-            if is_empty(self.path.may):
-                break
-            offset = mul(at, bounds[2], bits, self.frame, ())
-            self.bind(loop.induction, add(bounds[0], offset, bits, self.frame, ()))
-            for i in used:
-                self.bind(loop.carried[i], current[i])
-            self.nest = (*self.nest, Turn(id(loop), None, step))
-            self.block(loop.body)
-            self.nest = self.nest[:-1]
-            for i in used:
-                shape = loop.carried[i].shape
-                current[i] = select(
-                    self._widen(running, len(shape)), self.get(loop.yields[i]), current[i], self.frame, shape
-                )
-        self.path = outer_path
-        for i in used:
-            self.bind(loop.results[i], current[i])
-
-    def _unknown_for(self, loop: For, why: Unknown) -> None:
-        """Bounds are not known: the body may run any number of times, with carried values that are not known."""
-        self.bind(loop.induction, Unknown(f"the loop's bounds are not known: {why.reason}", why.site))
-        self._any_times(loop, list(loop.carried), list(loop.inits), list(loop.yields), why)
-        outer = self.path
-        self.path = Truth(self._path_over(0).may, nowhere(len(self.frame.loops)), why)
-        saved, self.repeats = self.repeats, True
-        self.nest = (*self.nest, Turn(id(loop), None, -1))
-        self.block(loop.body)
-        self.nest = self.nest[:-1]
-        self.path, self.repeats = outer, saved
-        self._finish_unknown(list(loop.results), list(loop.carried))
-
-    def _any_times(
-        self, loop: For | While, carried: list[Value], inits: list[Value], yields: list[Value], why: Unknown
-    ) -> None:
-        for value, init, last in zip(carried, inits, yields, strict=True):
-            if last.index == value.index and init.index in self.env:
-                self.bind(value, self.get(init))
-            else:
-                self.bind(value, self._unknown(value, Unknown(f"a loop changes it: {why.reason}", loop.site)))
-
-    def _finish_unknown(self, results: list[Value], carried: list[Value]) -> None:
-        for result, value in zip(results, carried, strict=True):
-            if result.index in self.slice.values:
-                self.bind(result, self.get(value))
-
-    def _while(self, loop: While) -> None:
-        needed = self.slice.values
-        used = [i for i, v in enumerate(loop.before_args) if v.index in needed]
-        current: dict[int, Val] = {i: self.get(loop.inits[i]) for i in used}
-        outer_path = self._path_over(0)
-        running = outer_path
-        last: dict[int, Val] = {}
-        step = 0
-        while True:
-            self._count(loop)
-            self.path = running
-            for i in used:
-                self.bind(loop.before_args[i], current[i])
-            self.nest = (*self.nest, Turn(id(loop), None, step))
-            self.block(loop.before)
-            condition = self.truth(loop.condition)
-            forwarded = {i: self.get(v) for i, v in enumerate(loop.forwarded) if self._forward_needed(loop, i)}
-            for i, value in forwarded.items():
-                shape = loop.results[i].shape
-                wide = self._widen(running, len(shape))
-                last[i] = select(wide, value, last[i], self.frame, shape) if i in last else value
-            going = conjunction(running, condition, self.frame, ())
-            if not going.exact:
-                self.nest = self.nest[:-1]
-                self._unknown_while(loop, going, condition)
-                self.path = outer_path
-                return
-            self.path = going
-            if is_empty(going.may):
-                self.nest = self.nest[:-1]
-                break
-            for i, value in forwarded.items():
-                self.bind(loop.after_args[i], value)
-            self.block(loop.after)
-            self.nest = self.nest[:-1]
-            for i in used:
-                shape = loop.before_args[i].shape
-                current[i] = select(
-                    self._widen(going, len(shape)), self.get(loop.after_yields[i]), current[i], self.frame, shape
-                )
-            running = going
-            step += 1
-        self.path = outer_path
-        for i, value in last.items():
-            if loop.results[i].index in needed:
-                self.bind(loop.results[i], value)
-
-    def _forward_needed(self, loop: While, position: int) -> bool:
-        return bool({loop.results[position].index, loop.after_args[position].index} & self.slice.values)
-
-    def _unknown_while(self, loop: While, going: Truth, condition: Truth) -> None:
-        """The condition is not known: assume the loop ends, and let both bodies run any number of times."""
-        why = condition.why or Unknown("the loop's condition is not known", loop.site)
-        self.assumes_termination = True
-        self._any_times(loop, list(loop.before_args), list(loop.inits), list(loop.after_yields), why)
-        self.path = Truth(going.may, nowhere(len(self.frame.loops)), why)
-        saved, self.repeats = self.repeats, True
-        self.nest = (*self.nest, Turn(id(loop), None, -1))
-        for body in (loop.before, loop.after):
-            self.block(body)
-            if body is loop.before:
-                for i, source in enumerate(loop.forwarded):
-                    if self._forward_needed(loop, i):
-                        self.bind(loop.after_args[i], self.get(source))
-        self.nest = self.nest[:-1]
-        self.repeats = saved
-        for result in loop.results:
-            if result.index in self.slice.values:
-                self.bind(result, self._unknown(result, Unknown(f"a loop changes it: {why.reason}", loop.site)))
-
-
-def aligned(what: Val, tile_axes: int, loops: int) -> Val:
-    """The same value with axes for the loops entered since it was made."""
-    match what:
-        case Affine():
-            return Affine(what.base, align_coefs(what.coefs, tile_axes, loops))
-        case Dense():
-            sure = (
-                None if what.known is None else align_cells(what.known, tile_axes, loops).astype(np.bool_, copy=False)
-            )
-            return Dense(align_cells(what.data, tile_axes, loops).astype(np.int64, copy=False), sure)
-        case Unknown():
-            return what
-        case Truth():
-            may = align_region(what.may, tile_axes, loops)
-            return Truth(may, may if what.exact else align_region(what.must, tile_axes, loops), what.why)
-        case _:
-            assert_never(what)
-
-
-def spread(scalar: Number, tile_axes: int) -> Number:
-    """A scalar seen as a tile that does not depend on its lanes."""
-    match scalar:
-        case Affine():
-            return Affine(scalar.base, scalar.coefs + (0,) * tile_axes)
-        case Dense():
-            ones = (1,) * tile_axes
-            sure = None if scalar.known is None else scalar.known.reshape(scalar.known.shape + ones)
-            return Dense(scalar.data.reshape(scalar.data.shape + ones), sure)
-        case Unknown():
-            return scalar
-        case _:
-            assert_never(scalar)
-
-
-__all__ = ["Evaluation", "Footprint", "aligned", "known", "spread"]

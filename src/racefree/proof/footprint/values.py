@@ -7,6 +7,7 @@ then the dimensions of the tile. Integers are held signed in int64 whatever thei
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -349,3 +350,22 @@ def _flip(bound: tuple[Coef, Coef] | None, extent: int) -> tuple[Coef, Coef] | N
     if (high >= extent).all():
         return 0, tidy(np.clip(low, 0, extent))
     return None
+
+
+def aligned(what: Val, tile_axes: int, loops: int) -> Val:
+    """The same value with axes for the loops entered since it was made."""
+    match what:
+        case Affine():
+            return Affine(what.base, align_coefs(what.coefs, tile_axes, loops))
+        case Dense():
+            sure = (
+                None if what.known is None else align_cells(what.known, tile_axes, loops).astype(np.bool_, copy=False)
+            )
+            return Dense(align_cells(what.data, tile_axes, loops).astype(np.int64, copy=False), sure)
+        case Unknown():
+            return what
+        case Truth():
+            may = align_region(what.may, tile_axes, loops)
+            return Truth(may, may if what.exact else align_region(what.must, tile_axes, loops), what.why)
+        case _:
+            assert_never(what)

@@ -93,6 +93,8 @@ class _Walker:
                     pass
 
     def _computed(self, statement: Op | Data, maps: list[dict[int, int] | None]) -> None:
+        if statement.name == "tt.scan":
+            maps = [None] * len(maps)  # a lane holds what lanes before it held, too
         operands = [self.of(o) for o in statement.operands]
         if not any(operands):
             return

@@ -40,7 +40,7 @@ def test_no_mutant_that_races_is_proved(entry: Entry, tmp_path: Path) -> None:
         program, facts, _alive = launch(load(path), entry.grid, entry.num_warps)
         said = decide(program, facts, Options(scope="launch")).status.value
         races = find_race(program, facts, seed=0, rounds=8) is not None
-    assert said == ("races" if races else "ok"), (name, number, source)
+        assert said == ("races" if races else "ok"), (name, number, source)
 
 
 def test_random_protocols(tmp_path: Path) -> None:

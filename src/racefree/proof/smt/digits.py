@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from racefree.proof.symbolic.lowering import grid_size, program_id
 from racefree.proof.symbolic.records import Obligation, Record
 from racefree.proof.symbolic.replacing import Replacer, leaves
 from racefree.proof.symbolic.terms import Var, VarKind, multiply, subtract, variable
+from racefree.proof.symbolic.variables import grid_size, program_id
 
 
 @dataclass(frozen=True, slots=True)

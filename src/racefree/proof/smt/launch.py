@@ -13,8 +13,8 @@ from racefree.graph.program import Float, Int, Parameter, Program, Ptr, accesses
 from racefree.proof.replay.machine import argument_pattern
 from racefree.proof.replay.memory import launch_memory, pointer_roots
 from racefree.proof.symbolic.arithmetic import limits
-from racefree.proof.symbolic.lowering import base
 from racefree.proof.symbolic.terms import FALSE, TRUE, Term, Var, VarKind, number, variable
+from racefree.proof.symbolic.variables import base
 
 GAP_BYTES = 1 << 48
 Spans = tuple[tuple[int, int], ...]

@@ -29,7 +29,7 @@ from racefree.proof.smt.launch import (
 )
 from racefree.proof.smt.solving import Answer, Model
 from racefree.proof.symbolic.bounds import Bounder
-from racefree.proof.symbolic.lowering import grid_size, lower, program_id
+from racefree.proof.symbolic.lowering import lower
 from racefree.proof.symbolic.questions import (
     Domain,
     Question,
@@ -57,6 +57,7 @@ from racefree.proof.symbolic.terms import (
 )
 from racefree.proof.symbolic.tickets import Ticket, distinctness, tickets
 from racefree.proof.symbolic.turns import Turn, in_turn, is_turn
+from racefree.proof.symbolic.variables import grid_size, program_id
 from racefree.verdict import ONE_THREAD_PER_LANE, READS_CONTENTS, ProofScope, assumes_no_overflow
 
 MOST_FRAGILE = 3

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
-from racefree.proof.symbolic.lowering import grid_size, program_id
 from racefree.proof.symbolic.records import Fence, Loop, Obligation, Reading, Record
 from racefree.proof.symbolic.replacing import Replacer
 from racefree.proof.symbolic.terms import (
@@ -31,6 +30,7 @@ from racefree.proof.symbolic.terms import (
     number,
     variable,
 )
+from racefree.proof.symbolic.variables import grid_size, program_id
 
 PRIVATE = frozenset((VarKind.LANE, VarKind.ITERATION, VarKind.PROGRAM))
 

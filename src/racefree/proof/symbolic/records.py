@@ -70,10 +70,25 @@ class Fence:
 
 
 @dataclass(frozen=True, slots=True)
+class Await:
+    """A loop that waits for what an atomic finds: `going` in round `number`'s variable, false in round `exit`.
+
+    `path` and `place` are those of the loop itself.
+    """
+
+    number: int
+    exit: Var
+    going: Condition
+    path: Condition
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
-    """The whole program: records, fences, the program-id and grid axes it reads, and assumptions of the user."""
+    """The whole program: records, fences, waiting loops, the program-id axes it reads, and assumptions of the user."""
 
     records: tuple[Record, ...]
     fences: tuple[Fence, ...]
     axes: frozenset[int]
     assumptions: tuple[tuple[Condition, Site], ...]
+    awaits: tuple[Await, ...] = ()

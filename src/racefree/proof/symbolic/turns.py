@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from racefree.proof.memory_model import MemoryModel
-from racefree.proof.symbolic.lowering import grid_size
 from racefree.proof.symbolic.questions import Domain, Question
 from racefree.proof.symbolic.records import Fence, Record
 from racefree.proof.symbolic.replacing import leaves
@@ -31,6 +30,7 @@ from racefree.proof.symbolic.terms import (
     variable,
 )
 from racefree.proof.symbolic.tickets import Ticket
+from racefree.proof.symbolic.variables import grid_size
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,77 @@
+"""What a loop carries, as a term over the number of its round, where that can be told from one round alone.
+
+A carried value whose next value is itself plus something the loop does not change is `first + round * step`; one whose next
+value does not depend on the round before is that value of the round before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from racefree.proof.symbolic.arithmetic import integer
+from racefree.proof.symbolic.records import Obligation
+from racefree.proof.symbolic.replacing import Replacer, leaves
+from racefree.proof.symbolic.terms import (
+    ZERO,
+    Read,
+    Relation,
+    Sum,
+    Term,
+    Var,
+    add,
+    choose,
+    compare,
+    is_condition,
+    multiply,
+    number,
+    subtract,
+    variable,
+)
+
+
+def closed(
+    names: Sequence[Var], inits: Sequence[Term | None], nexts: Sequence[Term | None], round_: Var
+) -> list[Term | None]:
+    """The term of each carried value at round `round_`, or None. `names` stand for the values at the start of a round."""
+    known: dict[Var, Sum] = {}
+    forms: list[Term | None] = [None] * len(names)
+    private = set(names) | {round_}
+    changed = True
+    while changed:
+        changed = False
+        for n, (name, init, following) in enumerate(zip(names, inits, nexts, strict=True)):
+            if forms[n] is not None or init is None or following is None or is_condition(init):
+                continue
+            form = _form(name, integer(init), integer(following), round_, private, known)
+            if form is not None:
+                forms[n] = known[name] = form
+                changed = True
+    return forms
+
+
+def _form(name: Var, init: Sum, following: Sum, round_: Var, private: set[Var], known: dict[Var, Sum]) -> Sum | None:
+    step = subtract(following, variable(name))
+    if step == ZERO:
+        return init
+    if not _uses_any(step, private, round_):
+        return add((init, multiply(variable(round_), step)))
+    others = private - {round_} - set(known)
+    if _uses_any(following, others, None):
+        return None
+    previous = Replacer(known.get).sum(following)
+    if has_unknown(previous):
+        return None
+    last = Replacer({round_: subtract(variable(round_), number(1))}.get).sum(previous)
+    return choose(compare(Relation.EQ, variable(round_), ZERO), init, last)
+
+
+def mentions(obligation: Obligation, names: Sequence[Var]) -> bool:
+    return any(leaf in names for leaf in leaves(obligation.value, obligation.guard))
+
+
+def has_unknown(term: Sum) -> bool:
+    return any(not isinstance(leaf, Var | Read) for leaf in leaves(term))
+
+
+def _uses_any(term: Sum, variables: set[Var], also: Var | None) -> bool:
+    return any(leaf in variables or leaf == also or (not isinstance(leaf, Var | Read)) for leaf in leaves(term))

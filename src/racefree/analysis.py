@@ -60,10 +60,11 @@ class Analyst:
         """The launch with its verdict. Equal launches share one verdict object. Only an interrupt is ever raised."""
         with self._turn:
             try:
-                keys = tuple(_config_key(config) for config in captured.configs)
-                launch = _launch(captured, self._verdict(captured, keys))
+                asked = replace(captured, configs=tuple(_relocated(config) for config in captured.configs))
+                keys = tuple(_config_key(config) for config in asked.configs)
+                launch = _launch(asked, self._verdict(asked, keys))
                 if self.draws:
-                    launch = replace(launch, maps=self._drawn(captured, keys, launch))
+                    launch = replace(launch, maps=self._drawn(asked, keys, launch))
                 return Decided(launch, self._storages_written(captured, keys))
             except Exception as error:
                 self.tracebacks.append(traceback.format_exc())
@@ -218,6 +219,15 @@ def _summary(argument: Argument) -> str:
             return f"{argument.dtype}{list(argument.shape)} strides {argument.strides}"
         case Descriptor():
             return f"descriptor of {argument.base.dtype}{list(argument.shape)}, block {list(argument.block_shape)}"
+
+
+def _relocated(config: CapturedConfig) -> CapturedConfig:
+    """The config with its tensors where they are taken to lie, so that equal launches are one question."""
+    from racefree.graph.relocate import relocated
+
+    if config.facts is None or config.module is None:
+        return config
+    return replace(config, facts=relocated(config.facts, config.module.text))
 
 
 def _config_key(config: CapturedConfig, *, threads: bool = True) -> bytes:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
 
 from racefree.errors import Refusal
 from racefree.graph.launch import LaunchFacts
 from racefree.graph.program import Program
-from racefree.proof.memory_model import NOTHING_ADDED, MemoryModel, memory_model
+from racefree.proof.memory_model import NOTHING_ADDED, memory_model
 from racefree.proof.outcome import RungResult, Side, Witness
-from racefree.proof.replay.lanes import signed_int
-from racefree.proof.schedule.initial import initial_value
 from racefree.proof.schedule.relevance import relevance
 from racefree.proof.smt.asking import Asker
 from racefree.proof.smt.contents import Contents
 from racefree.proof.smt.digits import digits
+from racefree.proof.smt.initial import initially
 from racefree.proof.smt.launch import (
     Layout,
     any_parameter,
@@ -29,7 +30,7 @@ from racefree.proof.smt.launch import (
 )
 from racefree.proof.smt.solving import Answer, Model
 from racefree.proof.symbolic.bounds import Bounder
-from racefree.proof.symbolic.lowering import lower
+from racefree.proof.symbolic.lowering import Binding, lower
 from racefree.proof.symbolic.questions import (
     Domain,
     Question,
@@ -42,7 +43,10 @@ from racefree.proof.symbolic.questions import (
 )
 from racefree.proof.symbolic.records import Reading
 from racefree.proof.symbolic.replacing import Replacer, leaves
+from racefree.proof.symbolic.sync.order import Order, order
+from racefree.proof.symbolic.sync.setting import Setting
 from racefree.proof.symbolic.terms import (
+    TRUE,
     Condition,
     Read,
     Relation,
@@ -56,9 +60,14 @@ from racefree.proof.symbolic.terms import (
     variable,
 )
 from racefree.proof.symbolic.tickets import Ticket, distinctness, tickets
-from racefree.proof.symbolic.turns import Turn, in_turn, is_turn
 from racefree.proof.symbolic.variables import grid_size, program_id
-from racefree.verdict import ONE_THREAD_PER_LANE, READS_CONTENTS, ProofScope, assumes_no_overflow
+from racefree.verdict import (
+    ASSUMES_TERMINATION,
+    ONE_THREAD_PER_LANE,
+    READS_CONTENTS,
+    ProofScope,
+    assumes_no_overflow,
+)
 
 MOST_FRAGILE = 3
 NEARBY = 8
@@ -77,9 +86,8 @@ class Attempt:
     may_meet: set[tuple[int, int]]
     layout: Layout | None = None
     contents: Contents | None = None
-    model: MemoryModel = NOTHING_ADDED
     tickets: tuple[Ticket, ...] = ()
-    turns: tuple[Turn, ...] = ()
+    order: Order | None = None
 
 
 def strengthen(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lanes: bool, decided: bool) -> RungResult:
@@ -93,7 +101,7 @@ def strengthen(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lan
         return RungResult(RUNG, "passed", refusal=Refusal("integer-overflow", reason))
     fragile: tuple[Witness, ...] = ()
     refusal = Refusal("potential-race", "no proof for any grid was found")
-    for attempt in _attempts(program, facts, strict_lanes=strict_lanes):
+    for attempt in _attempts(program, facts, asker, strict_lanes=strict_lanes):
         outcome = _try(program, facts, attempt, asker)
         if outcome.status == "proved":
             return outcome
@@ -105,49 +113,56 @@ def strengthen(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lan
 # ---- readings --------------------------------------------------------------------------------------------------------
 
 
-def _attempts(program: Program, facts: LaunchFacts, *, strict_lanes: bool) -> Iterator[Attempt]:
-    threads = None if strict_lanes else facts.num_warps * facts.warp_size
+def _attempts(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lanes: bool) -> Iterator[Attempt]:
+    threads = None if strict_lanes else facts.num_warps * facts.warp_size * facts.num_ctas
     unwritten = unwritten_loads(program, facts)
     if tensors_apart(program, facts):
-        reading = lower(program, any_parameter, unwritten)
+        reading = _lowered(program, any_parameter, unwritten, facts)
         pairs = meeting_pairs(program, facts, by_name=True)
-        drawn = tuple(tickets(reading, pairs))
+        drawn = tickets(reading, pairs)
         domain = domain_of(reading, facts, {}, threads)
-        yield Attempt(ProofScope.ANY_PARAMS_ANY_GRID, reading, domain, pairs, tickets=drawn)
+        setting = _setting(reading, domain, pairs, drawn, facts, asker)
+        yield Attempt(ProofScope.ANY_PARAMS_ANY_GRID, reading, domain, pairs, tickets=drawn, order=order(setting))
     layout = layout_of(facts)
-    reading = lower(program, lambda p: bound_parameter(p, facts, layout), unwritten)
+    reading = _lowered(program, lambda p: bound_parameter(p, facts, layout), unwritten, facts)
     pairs = meeting_pairs(program, facts, by_name=False)
-    drawn = tuple(tickets(reading, pairs))
-    plain = Attempt(
-        ProofScope.THIS_PARAMS_ANY_GRID,
-        reading,
-        domain_of(reading, facts, tensor_ranges(program, facts, layout), threads),
-        pairs,
-        layout,
+    drawn = tickets(reading, pairs)
+    domain = domain_of(reading, facts, tensor_ranges(program, facts, layout), threads)
+    setting = replace(
+        _setting(reading, domain, pairs, drawn, facts, asker),
         model=memory_model(facts.triton_version, facts.target),
-        tickets=drawn,
-        turns=tuple(Turn(t, first_drawn(t, facts, layout)) for t in drawn if is_turn(t)),
+        initial=lambda record: initially(record, program, facts, layout),
+    )
+    plain = Attempt(
+        ProofScope.THIS_PARAMS_ANY_GRID, reading, domain, pairs, layout, tickets=drawn, order=order(setting)
     )
     yield plain
     if any(isinstance(leaf, Read) for r in reading.records for leaf in leaves(r.address, r.mask, r.path)):
         yield replace(plain, contents=Contents(facts, layout))
 
 
-def first_drawn(ticket: Ticket, facts: LaunchFacts, layout: Layout) -> int | None:
-    """What a counter holds before the launch, if that is known and counting up does not wrap on grids nearby."""
-    address = ticket.record.address
-    if address.parts:
-        return None
-    size = ticket.record.access.element_bytes
-    real = layout.real(address.constant, held_storages(facts))
-    pattern = initial_value(facts, real, size)
-    if pattern is None:
-        return None
-    first = signed_int(pattern, 8 * size)
-    most = ticket.step
-    for extent in facts.grid:
-        most *= NEARBY * extent
-    return first if first + most < 1 << (ticket.bits - 1) else None
+def _lowered(program: Program, bind: Binding, unwritten: frozenset[int], facts: LaunchFacts) -> Reading:
+    """The reading of a program. A barrier reaches one block: where a program has several, it orders nothing here."""
+    reading = lower(program, bind, unwritten)
+    return reading if facts.num_ctas == 1 else replace(reading, fences=())
+
+
+def _setting(
+    reading: Reading,
+    domain: Domain,
+    pairs: set[tuple[int, int]],
+    drawn: tuple[Ticket, ...],
+    facts: LaunchFacts,
+    asker: Asker,
+) -> Setting:
+    """What the rules about synchronisation may use for any parameters: nothing a location holds before the launch."""
+    programs = prod(NEARBY * extent for extent in facts.grid)
+    never = partial(_never, asker)
+    return Setting(reading, domain, pairs, NOTHING_ADDED, drawn, never, lambda _: None, programs)
+
+
+def _never(asker: Asker, conditions: Sequence[Condition]) -> bool:
+    return asker.never([c for c in conditions if c != TRUE], None)
 
 
 def domain_of(
@@ -195,9 +210,9 @@ def _asked(attempt: Attempt, question: Question, asker: Asker) -> tuple[Answer, 
     if over_digits is not None and asker.never(over_digits, attempt.contents):
         return "unsat", None
     claims = assertions(attempt.reading, question, attempt.domain)
-    turns = in_turn(question, attempt.turns, attempt.reading.fences, attempt.domain, attempt.model)
-    drawn = distinctness(question, attempt.tickets, [*claims, *turns])
-    return asker.ask([*claims, *turns, *drawn], attempt.contents)
+    unordered = [] if attempt.order is None else attempt.order.unordered(question)
+    drawn = distinctness(attempt.tickets, [*claims, *unordered], attempt.domain)
+    return asker.ask([*claims, *unordered, *drawn], attempt.contents)
 
 
 def strided(attempt: Attempt, question: Question) -> list[Condition] | None:
@@ -225,12 +240,15 @@ def _is_exact(question: Question) -> bool:
 def _qualifiers(attempt: Attempt, asker: Asker) -> tuple[str, ...]:
     widths = sorted({o.bits for r in attempt.reading.records for o in r.obligations})
     out = [assumes_no_overflow(bits) for bits in widths if _may_fail(attempt, bits, asker)]
-    counted = {assumes_no_overflow(t.bits) for t in attempt.tickets if t.won is None}
-    out += sorted(counted - set(out))
+    counted = {t.bits for t in attempt.tickets if t.won is None}
+    counted |= attempt.order.widths if attempt.order is not None else frozenset()
+    out += sorted({assumes_no_overflow(bits) for bits in counted} - set(out))
     if attempt.domain.threads is not None and _uses_owner_rule(attempt):
         out.append(ONE_THREAD_PER_LANE)
-    if attempt.contents is not None or any(t.first is not None for t in attempt.turns):
+    if attempt.contents is not None or (attempt.order is not None and attempt.order.reads_contents):
         out.append(READS_CONTENTS)
+    if attempt.reading.awaits:
+        out.append(ASSUMES_TERMINATION)
     return tuple(out)
 
 

@@ -17,6 +17,7 @@ from racefree.proof.symbolic.terms import (
     Relation,
     Sum,
     Term,
+    Unknown,
     Var,
     add,
     choose,
@@ -56,13 +57,23 @@ def _form(name: Var, init: Sum, following: Sum, round_: Var, private: set[Var], 
     if not _uses_any(step, private, round_):
         return add((init, multiply(variable(round_), step)))
     others = private - {round_} - set(known)
-    if _uses_any(following, others, None):
+    if _one_unknown(following):
+        previous = following
+    elif _uses_any(following, others, None):
         return None
-    previous = Replacer(known.get).sum(following)
-    if has_unknown(previous):
-        return None
+    else:
+        previous = Replacer(known.get).sum(following)
+        if has_unknown(previous):
+            return None
     last = Replacer({round_: subtract(variable(round_), number(1))}.get).sum(previous)
     return choose(compare(Relation.EQ, variable(round_), ZERO), init, last)
+
+
+def _one_unknown(term: Sum) -> bool:
+    """A value that something in the round before has found."""
+    return (
+        not term.constant and len(term.parts) == 1 and isinstance(term.parts[0][0], Unknown) and term.parts[0][1] == 1
+    )
 
 
 def mentions(obligation: Obligation, names: Sequence[Var]) -> bool:

@@ -209,9 +209,9 @@ def lower_while(w: Lowering, loop: While, around: Around) -> Passed:
             w.env[result.index] = Cell(w.unknown(result, around))
     if last is None:
         return Passed()
-    w.awaits.append(Await(number_, exit_of(number_), going, around.path, around.place))
-    obligations = guarded(_at(w.get(loop.condition).obligations, last), around.path)
-    return Passed(negate(last.condition(going)), obligations)
+    done = negate(last.condition(going))
+    w.awaits.append(Await(number_, exit_of(number_), going, done, around.path, around.place))
+    return Passed(done, guarded(_at(w.get(loop.condition).obligations, last), around.path))
 
 
 def _waits(loop: While, going: Condition) -> bool:

@@ -177,7 +177,7 @@ def _within(record: Record, names: Replacer, domain: Domain) -> Condition:
 
 def _overlap(first: Record, second: Record, one: Replacer, other: Replacer) -> Condition:
     a, b = one.sum(first.address), other.sum(second.address)
-    if _same_size(first, second) and _aligned(first.address, second.address, first.access.element_bytes):
+    if _same_size(first, second) and aligned(first.address, second.address, first.access.element_bytes):
         return FALSE if _broad(first) and _broad(second) else _equal(a, b)
     meet = both(
         compare(Relation.LT, a, add((b, number(second.access.element_bytes)))),
@@ -186,7 +186,7 @@ def _overlap(first: Record, second: Record, one: Replacer, other: Replacer) -> C
     return both(meet, _differ(a, b)) if _broad(first) and _broad(second) and _same_size(first, second) else meet
 
 
-def _aligned(a: Sum, b: Sum, size: int) -> bool:
+def aligned(a: Sum, b: Sum, size: int) -> bool:
     """The difference of two addresses is always a multiple of `size`, so elements meet entirely or not at all."""
     bases = [sorted((v.name, f) for v, f in t.parts if _is_base(v)) for t in (a, b)]
     rest = [f for t in (a, b) for v, f in t.parts if not _is_base(v)]
@@ -202,7 +202,7 @@ def _distinct(first: Record, second: Record, domain: Domain, *, one_access: bool
     """Two executions of one program: not the same one, and not ordered lane for lane."""
     lanes = _lanes_differ(first, second)
     same_tile = first.access.shape == second.access.shape
-    rounds = [_differ(own(a.iteration, 1), own(b.iteration, 2)) for a, b in _common(first, second)]
+    rounds = [_differ(own(a.iteration, 1), own(b.iteration, 2)) for a, b in common_loops(first, second)]
     one_size = first.access.element_bytes == second.access.element_bytes
     if same_tile and one_size and _one_owner(first, domain):
         return lanes
@@ -231,7 +231,7 @@ def _lanes_differ(first: Record, second: Record) -> Condition:
     )
 
 
-def _common(first: Record, second: Record) -> list[tuple[Loop, Loop]]:
+def common_loops(first: Record, second: Record) -> list[tuple[Loop, Loop]]:
     """The loops around both, outermost first."""
     out = []
     for a, b in zip(first.loops, second.loops, strict=False):
@@ -254,7 +254,7 @@ def _unfenced(fences: Sequence[Fence], first: Record, second: Record) -> list[Co
         with_second = second.place[:depth] == fence.place
         if not (with_first or with_second):
             continue
-        common = [(a, b) for a, b in _common(first, second) if a.number in fence.loops]
+        common = [(a, b) for a, b in common_loops(first, second) if a.number in fence.loops]
         rounds = [(own(a.iteration, 1), own(b.iteration, 2)) for a, b in common]
         allowed: list[Condition] = []
         if not (first.order < fence.order < second.order):

@@ -71,14 +71,15 @@ class Fence:
 
 @dataclass(frozen=True, slots=True)
 class Await:
-    """A loop that waits for what an atomic finds: `going` in round `number`'s variable, false in round `exit`.
+    """A loop that waits for what an atomic finds: `going` is its condition in any round, `done` that it fails in round `exit`.
 
-    `path` and `place` are those of the loop itself.
+    `path` and `place` are those of the loop itself, `number` is its number (see `Place`).
     """
 
     number: int
     exit: Var
     going: Condition
+    done: Condition
     path: Condition
     place: Place
 

@@ -1,0 +1,177 @@
+"""A counter that programs add one step to, each once: a value says how many have come, and all that came had released.
+
+Every access that may change the counter is the same releasing addition, so the additions form one release sequence: whoever
+acquires from the counter has acquired from each addition before. If a program is not among those, fewer have come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from racefree.access import Kind
+from racefree.proof.symbolic.questions import Question, copier, in_grid, own
+from racefree.proof.symbolic.records import Record
+from racefree.proof.symbolic.replacing import leaves
+from racefree.proof.symbolic.sync.locations import acquires, changes_nothing, constant, releases
+from racefree.proof.symbolic.sync.observing import Observation, observations
+from racefree.proof.symbolic.sync.origins import Origins
+from racefree.proof.symbolic.sync.publishing import published
+from racefree.proof.symbolic.sync.setting import Setting
+from racefree.proof.symbolic.terms import (
+    FALSE,
+    ONE,
+    TRUE,
+    Condition,
+    Relation,
+    Sum,
+    Unknown,
+    Var,
+    VarKind,
+    both,
+    compare,
+    conjunction,
+    either,
+    multiply,
+    negate,
+    number,
+    scale,
+    subtract,
+    unknown,
+    variable,
+)
+from racefree.proof.symbolic.variables import grid_size, program_id
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """`add` is the one access that changes it, by `step`. `first` is what it holds before the launch, or None; at most `most`
+    programs add to one location."""
+
+    add: Record
+    step: int
+    first: int | None
+    most: Sum
+
+
+def counters(setting: Setting, origins: Origins) -> tuple[Counter, ...]:
+    out = []
+    for record in setting.reading.records:
+        if record.access.kind is not Kind.RMW or record.access.rmw != "add" or not releases(record) or record.loops:
+            continue
+        step = constant(record, 0)
+        if step is None or step <= 0 or record.mask != TRUE or origins.changing(record) != (record,):
+            continue
+        first, bits = setting.initial(record), 8 * record.access.element_bytes
+        if first is not None and first + step * setting.programs >= 1 << (bits - 1):
+            continue  # it would wrap
+        out.append(Counter(record, step, first, _most(record, setting)))
+    return tuple(out)
+
+
+def _most(add: Record, setting: Setting) -> Sum:
+    """How many programs add to one location, at most: those that differ along the axes its address leaves open."""
+    one, other = copier(1), copier(2)
+    apart = [
+        one.condition(add.path),
+        other.condition(add.path),
+        *in_grid(setting.domain, 1),
+        *in_grid(setting.domain, 2),
+    ]
+    meet = compare(Relation.EQ, one.sum(add.address), other.sum(add.address))
+    out = ONE
+    for axis in range(3):
+        if axis not in setting.domain.axes:
+            continue
+        fixed = compare(Relation.NE, own(program_id(axis), 1), own(program_id(axis), 2))
+        if not setting.never([meet, fixed, *apart]):
+            out = multiply(out, variable(grid_size(axis)))
+    for corner in _corners(add, setting):
+        if setting.never([one.condition(add.path), *in_grid(setting.domain, 1), corner]):
+            return subtract(out, ONE)
+    return out
+
+
+def _corners(add: Record, setting: Setting) -> list[Condition]:
+    """The first program and the last of those that share the one location: one of them often only waits."""
+    places = {leaf for leaf in leaves(add.address) if isinstance(leaf, Var) and leaf.kind is VarKind.PROGRAM}
+    if len(setting.domain.axes) != 1 or places or any(isinstance(leaf, Unknown) for leaf in leaves(add.address)):
+        return []
+    (axis,) = setting.domain.axes
+    pid = own(program_id(axis), 1)
+    last = subtract(variable(grid_size(axis)), ONE)
+    return [compare(Relation.EQ, pid, number(0)), compare(Relation.EQ, pid, last)]
+
+
+def unordered(question: Question, found: Sequence[Counter], setting: Setting) -> list[Condition]:
+    """What the counters say if neither execution happens before the other."""
+    if question.same_program:
+        return []
+    out = []
+    for counter in found:
+        for before, a, after, b in (
+            (question.first, 1, question.second, 2),
+            (question.second, 2, question.first, 1),
+        ):
+            if published(before, counter.add, setting, (a, a)) == FALSE:
+                continue
+            for seen in _looks(after, counter, setting):
+                out.append(_missed(seen, counter, a, b))
+    return out
+
+
+def _missed(seen: Observation, counter: Counter, a: int, b: int) -> Condition:
+    """The value found leaves out the program of copy `a`."""
+    add, mine, theirs = counter.add, copier(b), copier(a)
+    value = mine.sum(seen.value)
+    both_there = conjunction(
+        (
+            mine.condition(seen.executed),
+            theirs.condition(add.path),
+            compare(Relation.EQ, mine.sum(seen.address), theirs.sum(add.address)),
+        )
+    )
+    draws = seen.atomic is add
+    facts: Condition = TRUE
+    if counter.first is not None:
+        come = subtract(value, number(counter.first))
+        others = subtract(counter.most, number(2 if draws else 1))
+        facts = both(compare(Relation.LE, number(0), come), compare(Relation.LE, come, scale(others, counter.step)))
+    if draws:
+        drawn = theirs.sum(_drawn(add))
+        facts = both(facts, compare(Relation.LT, value, drawn))
+        if counter.first is not None:
+            last = scale(subtract(counter.most, ONE), counter.step)
+            facts = both(facts, compare(Relation.LE, subtract(drawn, number(counter.first)), last))
+    return either(negate(both_there), facts)
+
+
+def _drawn(add: Record) -> Sum:
+    assert add.access.result is not None
+    bits = 8 * add.access.element_bytes
+    return unknown(f"v{add.access.result.index}", (), -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+
+
+def _looks(record: Record, counter: Counter, setting: Setting) -> list[Observation]:
+    """The acquiring atomics on the counter that all lanes of `record` come after."""
+    out = []
+    for seen in observations(record, setting.reading):
+        low, high = sorted((seen.atomic.access.index, counter.add.access.index))
+        same = seen.atomic is counter.add or (changes_nothing(seen.atomic) and (low, high) in setting.may_meet)
+        if same and acquires(seen.atomic):
+            out.append(seen)
+    add = counter.add
+    if add.access.result is not None and acquires(add) and _after_a_barrier(record, add, setting):
+        seen = Observation(add, _drawn(add), add.address, both(add.path, add.mask), ())
+        if not any(isinstance(o.value.parts[0][0], Unknown) and o.atomic is add for o in out):
+            out.append(seen)
+    return out
+
+
+def _after_a_barrier(record: Record, acquire: Record, setting: Setting) -> bool:
+    if record.order <= acquire.order:
+        return False
+    return setting.model.barrier_after_acquire or any(
+        acquire.order < fence.order < record.order and record.place[: len(fence.place)] == fence.place
+        for fence in setting.reading.fences
+    )

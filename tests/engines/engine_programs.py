@@ -96,6 +96,14 @@ def random_footprint(make: ProgramBuilder, rng: random.Random, sbuf: int, dram: 
     return make.footprint(dram, pattern), "d"
 
 
+def random_timing(rng: random.Random, queue: int) -> Timing:
+    """Mostly at completion; only what has a queue counts while it runs."""
+    chance = rng.random()
+    if chance < 0.15:
+        return Timing.INPUTS_READ
+    return Timing.RUNNING if queue >= 0 and chance < 0.4 else Timing.COMPLETED
+
+
 def random_program(
     rng: random.Random,
     size: int,
@@ -132,13 +140,47 @@ def random_program(
             for chance in (1.0, 0.2):
                 if rng.random() < chance:
                     which, amount = rng.randrange(3), rng.choice([1, 1, 2])
-                    timing = Timing.INPUTS_READ if rng.random() < 0.2 else Timing.COMPLETED
-                    make.update(index, semaphores[which], amount, timing=timing)
+                    make.update(index, semaphores[which], amount, timing=random_timing(rng, queue))
                     total[which] += amount
         which = rng.randrange(3)
         if rng.random() < 0.5 and total[which]:
             mode = WaitMode.EQUAL if exact_waits and rng.random() < 0.1 else WaitMode.AT_LEAST
             make.wait(index, semaphores[which], rng.randrange(1, total[which] + 1), mode=mode)
+    return make.build()
+
+
+def random_pipeline(rng: random.Random, size: int, engines: int) -> EngineProgram:
+    """Semaphores as compilers use them: a count belongs to one producer, a semaphore is used again only once it was waited
+    for. Now and then a wait is missing, or asks for one less."""
+    make = ProgramBuilder("pipeline")
+    lines = [make.engine(f"E{e}") for e in range(engines)]
+    dram = make.space(MemoryKind.DRAM, "dram")
+    words = [make.footprint(dram, Pattern(4 * word, 4)) for word in range(3)]
+    counts: dict[int, int] = {}
+    known = [dict[int, int]() for _ in lines]
+    while len(make) < size:
+        if rng.random() < 0.05 and engines > 1:
+            make.barrier(f"b{len(make)}", "Barrier", lines)
+            continue
+        mine = rng.randrange(engines)
+        queue = make.queue(f"q{mine}") if rng.random() < 0.35 else -1
+        index = make.instruction(f"I{len(make)}", "Op", lines[mine], queue=queue)
+        make.access(index, rng.choice(words), make.buffer("d", dram), rng.choice([R, W]))
+        semaphore = make.semaphore(f"t{mine}.{rng.randrange(2)}" if queue >= 0 else f"c{mine}")
+        asked = {rng.choice(list(counts))} if counts and rng.random() < 0.7 else set[int]()
+        if queue >= 0 and counts.get(semaphore, 0) > known[mine].get(semaphore, 0) and rng.random() < 0.9:
+            asked.add(semaphore)
+        for one in sorted(asked):
+            value = counts[one] - (rng.random() < 0.1)
+            if value > 0:
+                make.wait(index, one, value)
+                known[mine][one] = max(value, known[mine].get(one, 0))
+        if rng.random() < 0.9:
+            if queue >= 0 and rng.random() < 0.6:
+                make.update(index, semaphore, 3, timing=Timing.RUNNING)
+                counts[semaphore] = counts.get(semaphore, 0) + 3
+            make.update(index, semaphore, 1)
+            counts[semaphore] = counts.get(semaphore, 0) + 1
     return make.build()
 
 
@@ -166,7 +208,7 @@ def random_program_with_resets(rng: random.Random, size: int, engines: int) -> E
         if rng.random() < 0.05:
             make.update(index, semaphores[0], 0, mode=UpdateMode.SET)
         elif rng.random() < 0.6:
-            make.update(index, semaphores[which], 1, timing=rng.choice(list(Timing)))
+            make.update(index, semaphores[which], 1, timing=random_timing(rng, queue))
             total[which] += 1
         which = rng.randrange(2)
         if rng.random() < 0.4 and total[which]:
@@ -231,7 +273,7 @@ def _loop_part(
         which = rng.randrange(3)
         if rng.random() < 0.6:
             amount = rng.choice([1, 1, 2])
-            make.update(index, semaphores[which], amount, timing=rng.choice(list(Timing)))
+            make.update(index, semaphores[which], amount, timing=random_timing(rng, queue))
             total[which] += amount
         which = rng.randrange(3)
         if rng.random() < 0.5 and total[which]:

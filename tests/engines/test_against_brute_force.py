@@ -7,7 +7,7 @@ import random
 import engine_programs as make
 import pytest
 
-from racefree.engines import loops
+from racefree.engines import loops, semaphores
 from racefree.engines.check import Options, check
 from racefree.engines.dependencies import dependency_order
 from racefree.engines.footprints import conflicts
@@ -62,6 +62,44 @@ def test_semaphore_order_against_every_execution(batch: int) -> None:
             hazards += len(expected)
     assert decided > 20
     assert hazards > 0
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+def test_fixed_waits_against_every_execution(batch: int) -> None:
+    """Programs synchronised as compilers do it: most are decided as a graph, and none differently from the simulation."""
+    fixed = hazards = 0
+    for seed in range(20 * batch, 20 * batch + 20):
+        rng = random.Random(seed)
+        program = make.random_pipeline(rng, rng.randrange(2, 9), rng.randrange(1, 4))
+        met = conflicts(program)
+        for assumed, queues in QUEUES:
+            explored = brute.explore(program, queues=queues)
+            solved = semaphore_order(unroll(program), queue_order=assumed)
+            expected = brute.hazards(program, explored.before)
+            assert explored.finishes
+            assert make.found_hazards(solved.order, met) == expected, seed
+            fixed += solved.fixed is not None and solved.fixed.order(assumed) is not None
+            hazards += len(expected)
+    assert fixed > 30
+    assert hazards > 0
+
+
+def test_fixed_waits_of_longer_programs() -> None:
+    """The graph and the simulation give one order, and not every program is a graph."""
+    fixed = []
+    for seed in range(20):
+        rng = random.Random(seed)
+        program = make.random_pipeline(rng, 60, rng.randrange(2, 6))
+        met, lines = conflicts(program), unroll(program)
+        for assumed, queues in QUEUES:
+            solved = semaphore_order(lines, queue_order=assumed)
+            simulated = semaphores._simulated(lines, solved.counters, solved.order.sequence, assumed)
+            found = make.found_hazards(solved.order, met)
+            assert found == make.found_hazards(simulated, met)
+            fixed.append(solved.fixed is not None and solved.fixed.order(assumed) is not None)
+            if seed < 3:
+                assert found == brute.hazards(program, brute.semaphore_before(program, queues=queues))
+    assert 20 < sum(fixed) < len(fixed)
 
 
 @pytest.mark.parametrize("batch", BATCHES)

@@ -295,6 +295,11 @@ def validate(program: EngineProgram) -> None:
             raise InputError(
                 f"{what} out of range [{low}, {high}) in program {program.name!r}: fix the front end's input"
             )
+    asynchronous = (program.instructions.flags & np.uint8(InstructionFlag.ASYNC)) != 0
+    running = program.updates.instruction[program.updates.timing == Timing.RUNNING]
+    if not asynchronous[running].all():
+        name = program.names[int(running[~asynchronous[running]][0])]
+        raise InputError(f"instruction {name!r} adds counts while it runs but is not asynchronous: give it its queue")
     for loop in program.loops:
         if not 0 <= loop.first < loop.last <= len(program.blocks):
             raise InputError(f"loop over blocks [{loop.first}, {loop.last}) of {len(program.blocks)}: no such blocks")

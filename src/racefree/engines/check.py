@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from racefree.engines import loops
 from racefree.engines.classify import Pairs, classify, one_per_pair
 from racefree.engines.compiler_view import block_view, without_same_address
-from racefree.engines.dependencies import dependency_order
+from racefree.engines.dependencies import dependency_graph, dependency_order, in_queue_order
 from racefree.engines.describe import Row, describe
 from racefree.engines.disagree import disagreements, stuck_waits
 from racefree.engines.footprints import Conflicts, conflicts
@@ -141,10 +142,11 @@ def _block_races(view: EngineProgram, block: Block, limit: int) -> tuple[list[En
 
 @dataclass(frozen=True, slots=True)
 class _Solved:
-    """One unrolling under one order."""
+    """One unrolling under one order; `assuming` gives the same order under another assumption about queues."""
 
     order: Order
     semaphores: SemaphoreOrder | None
+    assuming: Callable[[QueueOrder], Order]
 
 
 def _orders(program: EngineProgram, order: str) -> tuple[list[str], list[str]]:
@@ -192,18 +194,19 @@ def _under(
 def _solve(timelines: Timelines, name: str, queue_order: QueueOrder) -> _Solved:
     if name == SEMAPHORES:
         by_semaphores = semaphore_order(timelines, queue_order=queue_order)
-        return _Solved(by_semaphores.order, by_semaphores)
-    return _Solved(dependency_order(timelines, queue_order=queue_order), None)
+        return _Solved(by_semaphores.order, by_semaphores, by_semaphores.assuming)
+    assuming = partial(in_queue_order, dependency_graph(timelines))
+    return _Solved(assuming(queue_order), None, assuming)
 
 
-def _in_order(step: _Solved, rows: I64, name: str, options: Options) -> Order | None:
+def _in_order(step: _Solved, rows: I64, options: Options) -> Order | None:
     """The same order with queues that complete in order; None when there is nothing that queues could separate."""
     lines = step.order.timelines
     if not len(rows) or not (lines.program.instructions.queue >= 0).any():
         return None
     if options.queue_order is not QueueOrder.IGNORED:
         return step.order
-    return _solve(lines, name, QueueOrder.COMPLETION).order
+    return step.assuming(QueueOrder.COMPLETION)
 
 
 class _Collected:
@@ -234,7 +237,7 @@ class _Collected:
             self.edges = missing_edges(order, _unexcused(racing.rows, pairs, order, self.options))
 
     def _classified(self, step: _Solved, racing: RacingAccesses, met: Conflicts) -> Pairs:
-        pairs = classify(step.order, racing, met, _in_order(step, racing.rows, self.name, self.options))
+        pairs = classify(step.order, racing, met, _in_order(step, racing.rows, self.options))
         if self.options.queue_order is not QueueOrder.TRUSTED:
             return pairs
         certain = pairs.certain[~pairs.queue_order_only]

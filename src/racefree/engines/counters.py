@@ -21,7 +21,7 @@ class Counters:
     """What the steps do to counters that only grow.
 
     Rows `waits[x]:waits[x + 1]` of `wait_*` belong to step x, rows `updates[x]:updates[x + 1]` of `counter`, `amount` and
-    `late` (1: at completion) too; `wait_row` and `update_row` are rows of the program's tables. A reset is an update of
+    `timing` too; `wait_row` and `update_row` are rows of the program's tables. A reset is an update of
     nothing. `semaphore` gives the semaphore of each counter, `initial` its first value.
 
     `op_*` list the operations on semaphores that are ever reset, by counter; `resets` are those that open the counter.
@@ -34,7 +34,7 @@ class Counters:
     updates: I64
     counter: I32
     amount: I64
-    late: U8
+    timing: U8
     update_row: I32
     semaphore: I32
     initial: I64
@@ -54,7 +54,9 @@ def count(timelines: Timelines) -> Counters:
     update_semaphore = program.updates.semaphore[update_row]
     mode = program.updates.mode[update_row]
     amount = program.updates.amount[update_row]
-    late = (program.updates.timing[update_row] == Timing.COMPLETED).astype(np.uint8)
+    timing = program.updates.timing[update_row]
+    # What comes while a step runs may come last of all, so a reset must follow the completion.
+    late = (timing != Timing.INPUTS_READ).astype(np.uint8)
     adds = mode == UpdateMode.ADD
     reset = np.zeros(len(program.semaphores), dtype=bool)
     reset[update_semaphore[~adds]] = True
@@ -92,7 +94,7 @@ def count(timelines: Timelines) -> Counters:
         updates=updates,
         counter=counter.astype(np.int32),
         amount=amount,
-        late=late,
+        timing=timing,
         update_row=update_row,
         semaphore=semaphore,
         initial=initial,

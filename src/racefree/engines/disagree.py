@@ -47,7 +47,10 @@ def _of_waits(program: EngineProgram, solved: SemaphoreOrder) -> list[Disagreeme
     ordered[exists] = order.completed_before_each(producer[exists], step[asked][exists])
     value = counters.wait_value[asked]
     fine = exists & updates & ordered & (value <= count)
+    if fine.all():
+        return []
     found: list[Disagreement] = []
+    peak = solved.peak()
     for at in np.flatnonzero(~fine).tolist()[:MOST_REPORTED]:
         wait = int(asked[at])
         semaphore = int(counters.semaphore[counters.wait_counter[wait]])
@@ -59,7 +62,7 @@ def _of_waits(program: EngineProgram, solved: SemaphoreOrder) -> list[Disagreeme
             ordered=bool(ordered[at]),
             value=int(value[at]),
             count=int(count[at]),
-            peak=int(solved.peak[wait]),
+            peak=int(peak[wait]),
             repeated=int(lines.iteration[step[wait]]) > 0,
         )
         instruction = int(lines.instruction[step[wait]])

@@ -156,6 +156,8 @@ class Timing(IntEnum):
 
     INPUTS_READ = 0
     COMPLETED = 1
+    RUNNING = 2
+    """Some time between start and completion, of an asynchronous instruction: the counts it adds before its last one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from racefree.engines.compiled import kernel
-from racefree.engines.dependencies import gathered
+from racefree.engines.grouping import gathered
 from racefree.engines.kernels import repair as kernels
 from racefree.engines.order import Order
 from racefree.engines.program import I64

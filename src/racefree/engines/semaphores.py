@@ -17,10 +17,11 @@ import numpy.typing as npt
 from racefree.engines import counters as counting
 from racefree.engines.compiled import in_parallel, kernel
 from racefree.engines.counters import Counters
-from racefree.engines.dependencies import gathered
+from racefree.engines.fixed_waits import FixedWaits, fixed_waits
+from racefree.engines.grouping import gathered
 from racefree.engines.kernels import simulate
 from racefree.engines.order import Order, QueueOrder, asynchronous_rows
-from racefree.engines.program import I32, I64, WaitMode
+from racefree.engines.program import I32, I64, Timing, WaitMode
 from racefree.engines.timeline import NEVER, Ragged, Timelines
 from racefree.errors import Refused
 
@@ -30,11 +31,21 @@ SHARES = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SemaphoreOrder:
-    """The order, the counters it was found with, and per wait the largest value its counter can have while it waits."""
+    """The order, the counters it was found with, and the waits as edges where that is all they are."""
 
     order: Order
     counters: Counters
-    peak: I64
+    fixed: FixedWaits | None
+
+    def assuming(self, queue_order: QueueOrder) -> Order:
+        """The order of the same steps under another assumption about queues."""
+        sequence = self.order.sequence
+        found = None if self.fixed is None else self.fixed.order(queue_order)
+        return found or _simulated(self.order.timelines, self.counters, sequence, queue_order)
+
+    def peak(self) -> I64:
+        """For each wait, the largest value its counter can have while it waits."""
+        return _clocks(self.order.timelines, self.counters)[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +70,31 @@ def semaphore_order(timelines: Timelines, *, queue_order: QueueOrder = QueueOrde
     """Happens-before by semaphores, exact for counters that only grow between resets.
 
     Raises Deadlock when the program cannot finish, and Refused for unknown modes, for resets that are not fenced, for
-    waits for an exact value that the counter may pass. O(n * (engines + classes of asynchronous steps)) time.
+    waits for an exact value that the counter may pass.
     """
     counters = counting.count(timelines)
     sequence = _execution(timelines, counters)
+    fixed = fixed_waits(timelines, counters, sequence)
+    order = None if fixed is None else fixed.order(queue_order)
+    if order is None:
+        order = _simulated(timelines, counters, sequence, queue_order)
+    _refuse_unfenced_resets(order, counters)
+    return SemaphoreOrder(order, counters, fixed)
+
+
+def _simulated(timelines: Timelines, counters: Counters, sequence: I32, queue_order: QueueOrder) -> Order:
+    """The order of any waits, by holding back one engine, then one transfer at a time.
+
+    O(n * (engines + classes of asynchronous steps)) time.
+    """
     clock, peak = _clocks(timelines, counters)
     _refuse_passed_values(timelines, counters, peak)
     row = asynchronous_rows(timelines)
     done = _done(timelines, counters, sequence, row, queue_order, hold_reads=False)
     read = done
-    if not counters.late.all():
+    if (counters.timing == Timing.INPUTS_READ).any():
         read = _done(timelines, counters, sequence, row, queue_order, hold_reads=True)
-    order = Order(timelines, sequence, clock, row, done, read)
-    _refuse_unfenced_resets(order, counters)
-    return SemaphoreOrder(order, counters, peak)
+    return Order(timelines, sequence, clock, row, done, read)
 
 
 def _execution(timelines: Timelines, counters: Counters) -> I32:
@@ -125,7 +147,7 @@ def _clocks(timelines: Timelines, counters: Counters) -> tuple[I32, I64]:
     calls = [
         partial(
             run, engine, lines.starts, lines.values, counters.waits, counters.wait_counter, counters.wait_value,
-            counters.updates, counters.counter, counters.amount, counters.late, timelines.group, timelines.group_size,
+            counters.updates, counters.counter, counters.amount, counters.timing, timelines.group, timelines.group_size,
             timelines.asynchronous, counters.initial, columns[engine], peak,
         )
         for engine in range(engines)
@@ -178,7 +200,7 @@ def _done(
         calls = [
             partial(
                 run, lines.starts, lines.values, counters.waits, counters.wait_counter, counters.wait_value, counters.updates,
-            counters.counter, counters.amount, counters.late, timelines.group, timelines.group_size, timelines.engine,
+            counters.counter, counters.amount, counters.timing, timelines.group, timelines.group_size, timelines.engine,
             counters.initial, sequence, low, high, classes, members, class_of, rank, chained, hold_reads, found,
             )
             for low, high in parts
@@ -200,7 +222,7 @@ def _signatures(timelines: Timelines, counters: Counters) -> I64:
             key[has],
             counters.counter[at].astype(np.int64),
             counters.amount[at],
-            counters.late[at].astype(np.int64),
+            counters.timing[at].astype(np.int64),
         )
         order = np.lexsort(columns[::-1])
         fresh = np.zeros(len(order), dtype=np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from racefree.engines.check import BOTH, DEPENDENCIES, SEMAPHORES, Options, check
@@ -118,12 +118,7 @@ def _file(path: str, module: Module, order: str, options: Options, compiler_exem
         verdicts = [_exempted(one.program, options) for one in lowered]
     else:
         verdicts = [check(one.program, order=order, options=options) for one in lowered]
-    # Rows that only count are no instructions of the document.
-    counted = [
-        replace(verdict, instructions=verdict.instructions - len(one.counting))
-        for verdict, one in zip(verdicts, lowered, strict=True)
-    ]
-    return FileVerdict(path, module.core, tuple(counted))
+    return FileVerdict(path, module.core, tuple(verdicts))
 
 
 def _exempted(program: EngineProgram, options: Options) -> EngineVerdict:

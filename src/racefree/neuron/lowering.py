@@ -6,7 +6,7 @@ Readings of the format that decide the answer:
 * a trigger starts one such piece of work for each descriptor block it names, and waits name the block;
 * an instruction on engine ALL is one copy on each data-path engine; copies of a barrier meet, others do not;
 * an update arrives when its work has completed; asynchronous work that adds several counts adds them one by one while it
-  runs, so only the last one tells that it has completed. That is written as a second row, the same work's earlier counts.
+  runs, so only the last one tells that it has completed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from racefree.access import Site
 from racefree.engines.builder import ProgramBuilder
-from racefree.engines.program import DependencyKind, EngineProgram, InstructionFlag, UpdateMode
+from racefree.engines.program import DependencyKind, EngineProgram, InstructionFlag, Timing, UpdateMode
 from racefree.errors import InputError, Refused
 from racefree.neuron.blocks import Straight, flow
 from racefree.neuron.document import (
@@ -54,14 +54,10 @@ Owner = Instruction | DmaBlock
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A program, and the rows that touch memory with what they stand for, in document order.
-
-    `counting` are the rows that only add the earlier counts of the row right behind them.
-    """
+    """A program, and the rows that touch memory with what they stand for, in document order."""
 
     program: EngineProgram
     owners: tuple[tuple[int, Owner], ...]
-    counting: tuple[int, ...] = ()
 
 
 def lower(module: Module, function: Function) -> EngineProgram:
@@ -98,7 +94,7 @@ def _lowered(module: Module, function: Function) -> Lowered:
         lowering.builder.loop(repeat.first, repeat.last, trips=repeat.trips)
     lowering.order()
     lowering.touching.refuse_unclear_aliases()
-    return Lowered(lowering.builder.build(), tuple(lowering.owners), tuple(sorted(lowering.early.values())))
+    return Lowered(lowering.builder.build(), tuple(lowering.owners))
 
 
 def lower_all(module: Module) -> list[EngineProgram]:
@@ -120,7 +116,7 @@ class _Lowering:
             for block in queue.blocks:
                 self.dma_blocks[block.name].append((queue.name, block))
         self.pending: list[tuple[int, int, Instruction]] = []
-        self.early: dict[int, int] = {}
+        self.asynchronous: set[int] = set()
         self.owners: list[tuple[int, Owner]] = []
         self.unassigned = 0
 
@@ -187,37 +183,17 @@ class _Lowering:
         flags = _flags(instruction) & ~InstructionFlag.ASYNC if trigger else _flags(instruction)
         queue = -1 if trigger or not instruction.queue else builder.queue(instruction.queue)
         engine, site = self.engine(instruction), _site(instruction)
-        row = self.work(instruction.name, instruction.opcode, engine, queue, flags, site, instruction.sync)
+        row = builder.instruction(instruction.name, instruction.opcode, engine, queue=queue, flags=flags, site=site)
         self.operands(row, instruction)
         self.resets(row, instruction)
         self.pending.append((block, row, instruction))
+        if flags & InstructionFlag.ASYNC:
+            self.asynchronous.add(row)
         if not trigger:
             self.instances.add(instruction.name, block, row)
             return
         started = tuple(self.descriptor(block, name, instruction) for name in instruction.dma_blocks)
         self.instances.add(instruction.name, block, row, (row, *started))
-
-    def work(
-        self,
-        name: str,
-        opcode: str,
-        engine: int,
-        queue: int,
-        flags: InstructionFlag,
-        site: Site | None,
-        sync: SyncInfo,
-    ) -> int:
-        """The row of one piece of work, after a row for the counts it adds before the last."""
-        several = [update for update in sync.updates if not update.odd and update.value > 1]
-        early = -1
-        if several and flags & InstructionFlag.ASYNC:
-            early = self.builder.instruction(name, opcode, engine, queue=queue, flags=flags, site=site)
-            for update in several:
-                self.builder.update(early, self.builder.semaphore(str(update.id)), update.value - 1)
-        row = self.builder.instruction(name, opcode, engine, queue=queue, flags=flags, site=site)
-        if early >= 0:
-            self.early[row] = early
-        return row
 
     def engine(self, instruction: Instruction) -> int:
         """The timeline of an instruction; one without an engine is ordered with nothing."""
@@ -237,9 +213,9 @@ class _Lowering:
         flags = InstructionFlag.ASYNC | _uninitialised(described.can_read_uninit or trigger.can_read_uninit)
         queue = self.builder.queue(trigger.queue) if trigger.queue else -1
         engine = self.builder.engine(trigger.engine)
-        row = self.work(name, "DMABlock", engine, queue, flags, _site(trigger), described.sync)
+        row = self.builder.instruction(name, "DMABlock", engine, queue=queue, flags=flags, site=_site(trigger))
         self.operands(row, described)
-        self.updates(row, described.sync)
+        self.updates(row, described.sync, asynchronous=True)
         if described.sync.waits or described.sync.odd:
             self.builder.refuse("descriptor-wait", f"descriptor block {name} waits on its own", order="semaphores")
         self.instances.add(name, block, row)
@@ -287,7 +263,8 @@ class _Lowering:
             for dependency in instruction.loop_carried:
                 self.dependency(block, row, instruction, dependency, dependency.distances or (1,))
             self.waits(block, row, instruction)
-            self.updates(row, instruction.sync, copies=instruction.engine == "ALL", name=instruction.name)
+            copies, asynchronous = instruction.engine == "ALL", row in self.asynchronous
+            self.updates(row, instruction.sync, asynchronous=asynchronous, copies=copies, name=instruction.name)
 
     def dependency(
         self, block: int, row: int, instruction: Instruction, edge: Dependency, distances: Sequence[int]
@@ -335,10 +312,9 @@ class _Lowering:
                 continue
             candidates = self.instances.before(wait.source, block, row) if wait.source in self.instances else []
             producer = candidates[-1] if len(candidates) == 1 else -1
-            first = self.early.get(row, row)
-            self.builder.wait(first, self.builder.semaphore(str(wait.id)), wait.value, producer=producer)
+            self.builder.wait(row, self.builder.semaphore(str(wait.id)), wait.value, producer=producer)
 
-    def updates(self, row: int, sync: SyncInfo, *, copies: bool = False, name: str = "") -> None:
+    def updates(self, row: int, sync: SyncInfo, *, asynchronous: bool, copies: bool = False, name: str = "") -> None:
         if copies and sync.updates:
             self.builder.refuse(
                 "update-on-all", f"{name} updates a semaphore on every engine: how often is unknown", order="semaphores"
@@ -348,8 +324,11 @@ class _Lowering:
             if update.odd:
                 self.unknown_sync(name, update.odd)
                 continue
-            amount = 1 if row in self.early and update.value > 1 else update.value
-            self.builder.update(row, self.builder.semaphore(str(update.id)), amount)
+            semaphore, last = self.builder.semaphore(str(update.id)), update.value
+            if asynchronous and last > 1:
+                self.builder.update(row, semaphore, last - 1, timing=Timing.RUNNING)
+                last = 1
+            self.builder.update(row, semaphore, last)
 
     def resets(self, row: int, instruction: Instruction) -> None:
         if instruction.opcode == RESETS:

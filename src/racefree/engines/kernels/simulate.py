@@ -5,7 +5,7 @@ by doing everything else as far as it goes, in any order. What is not reachable 
 
 Shared arguments: `stream[lines[e]:lines[e + 1]]` are the steps of engine e; step x waits for `wait_value[w]` on
 `wait_semaphore[w]`, w in `waits[x]..waits[x + 1]`, and adds `amount[u]` to `semaphore[u]`, u in `updates[x]..updates[x + 1]`;
-`late[u]` is 1 for an update at completion, 0 for one when the inputs were read; `group[x]` is its rendezvous or -1.
+`timing[u]` is 1 for an update at completion, 0 for one when the inputs were read; `group[x]` is its rendezvous or -1.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def lazy(
     updates: I64,
     semaphore: I32,
     amount: I64,
-    late: U8,
+    timing: U8,
     group: I32,
     group_size: I32,
     asynchronous: U8,
@@ -165,7 +165,7 @@ def lazy(
             whole = e != slow or asynchronous[step] == 1 or updates[step] == updates[step + 1]
             raised = False
             for u in range(updates[step], updates[step + 1]):
-                if whole or late[u] == third - 1:
+                if whole or timing[u] == third - 1:
                     counters[semaphore[u]] += amount[u]
                     raised = True
                     if watchers[semaphore[u]] > 0:
@@ -200,7 +200,7 @@ def withheld(
     updates: I64,
     semaphore: I32,
     amount: I64,
-    late: U8,
+    timing: U8,
     group: I32,
     group_size: I32,
     engine: I32,
@@ -312,7 +312,7 @@ def withheld(
                         issued += 1
                         held = rank[step] == current or (in_order and rank[step] > current)
                     for u in range(updates[step], updates[step + 1]):
-                        if held and (hold_reads or late[u] == 1):
+                        if held and timing[u] != 2 and (hold_reads or timing[u] == 1):
                             continue
                         log_semaphore[logged] = semaphore[u]
                         log_amount[logged] = amount[u]
@@ -344,7 +344,7 @@ def withheld(
             step = members[first + current]
             current += 1
             for u in range(updates[step], updates[step + 1]):
-                if not hold_reads and late[u] == 0:
+                if timing[u] == 2 or (not hold_reads and timing[u] == 0):
                     continue
                 log_semaphore[logged] = semaphore[u]
                 log_amount[logged] = amount[u]

@@ -119,7 +119,7 @@ def _closure(after: list[set[int]]) -> list[set[int]]:
 # ---- semaphore order -------------------------------------------------------------------------------------------------
 
 EventPoint = tuple[str, int]
-"""("start" | "read" | "done", instruction)"""
+"""("start" | "counts" | "read" | "done", instruction); "counts" is when an instruction has added what it adds while it runs"""
 
 
 @dataclass(slots=True)
@@ -142,7 +142,9 @@ class Machine:
             if at < len(line) and self._free(state, engine, line) and self._ready(line[at], state):
                 yield "start", line[at]
         for kind, index in sorted(state.open):
-            if kind == "start":
+            if kind == "counts":
+                yield "counts", index
+            elif kind == "start":
                 yield "read", index
             elif kind == "read" and self._may_complete(state, index):
                 yield "done", index
@@ -154,6 +156,11 @@ class Machine:
             engine = int(self.program.instructions.engine[index])
             at = (*at[:engine], at[engine] + 1, *at[engine + 1 :])
             open_points.add(("start", index))
+            if self._counts_while_running(index):
+                open_points.add(("counts", index))
+        elif kind == "counts":
+            open_points.remove(("counts", index))
+            self._update(index, Timing.RUNNING, counters)
         elif kind == "read":
             open_points.remove(("start", index))
             open_points.add(("read", index))
@@ -179,7 +186,13 @@ class Machine:
                     return False
         return True
 
+    def _counts_while_running(self, index: int) -> bool:
+        updates = self.program.updates
+        return any(i == index and t == Timing.RUNNING for i, t in zip(updates.instruction, updates.timing, strict=True))
+
     def _may_complete(self, state: State, index: int) -> bool:
+        if ("counts", index) in state.open:
+            return False
         for members in self.program.rendezvous:
             if index in members:
                 for member in members:

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import torch
 from lowering import read
 
 from racefree.graph.launch import LaunchFacts
@@ -94,9 +95,32 @@ def load(path: Path) -> ModuleType:
     return module
 
 
-def launch(module: ModuleType, grid: tuple[int, ...], num_warps: int) -> tuple[Program, LaunchFacts, dict[str, Any]]:
-    """The program and facts of the file's launch, and the arguments that must stay alive beside them."""
+def launch(
+    module: ModuleType, grid: tuple[int, ...], num_warps: int, *, margin_bytes: int = 0
+) -> tuple[Program, LaunchFacts, dict[str, Any]]:
+    """The program and facts of the file's launch, and the arguments that must stay alive beside them.
+
+    With a margin, the memory of each tensor goes on before and behind it: a kernel that leaves a tensor is still in bounds.
+    """
     arguments = module.arguments()
     ordered = {p.name: arguments[p.name] for p in module.kernel.params}
+    if margin_bytes:
+        ordered = _roomy(ordered, margin_bytes)
     program, facts = read(module.kernel, ordered, grid, num_warps=num_warps)
     return program, facts, ordered
+
+
+def _roomy(arguments: dict[str, Any], margin_bytes: int) -> dict[str, Any]:
+    larger: dict[int, torch.Tensor] = {}
+    made = {}
+    for name, value in arguments.items():
+        if isinstance(value, torch.Tensor):
+            storage = value.untyped_storage()
+            if storage.data_ptr() not in larger:
+                whole = torch.empty(0, dtype=torch.uint8).set_(storage)
+                larger[storage.data_ptr()] = torch.nn.functional.pad(whole, (margin_bytes, margin_bytes))
+            offset = value.storage_offset() + margin_bytes // value.element_size()
+            room = larger[storage.data_ptr()].untyped_storage()
+            value = torch.empty(0, dtype=value.dtype).set_(room, offset, value.shape, value.stride())
+        made[name] = value
+    return made

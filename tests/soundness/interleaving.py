@@ -1,6 +1,6 @@
-"""Random sequentially consistent interleavings of a launch's instances, with release and acquire judged afterwards.
+"""One sequentially consistent interleaving of a launch's instances after another, with release and acquire judged afterwards.
 
-A race one interleaving shows is a race. None in many says little: this confirms `races` and tests `ok`, it proves nothing.
+A race one interleaving shows is a race. None in many random ones says little; `exploring` goes through all of them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Cell:
 
 
 @dataclass(slots=True)
-class _Instance:
+class Instance:
     number: int
     pid: Pid
     stepper: Steps
@@ -66,19 +66,34 @@ def find_race(program: Program, facts: LaunchFacts, *, seed: int, rounds: int = 
     """Indices of two accesses of different instances that some interleaving leaves unordered, or None."""
     rng = random.Random(seed)
     for _ in range(rounds):
-        found = _unordered(_Run(program, facts, rng).run(), facts)
+        found = unordered(_random_run(program, facts, rng), facts)
         if found is not None:
             return found
     return None
 
 
-class _Run:
-    """One interleaving."""
+def _random_run(program: Program, facts: LaunchFacts, rng: random.Random, limit: int = 2000) -> list[Node]:
+    """What was executed, also when all that are left wait for ever or the steps are used up."""
+    run = Run(program, facts)
+    burst = rng.choice((1, 1, 3, 10, 40))
+    taken = 0
+    while awake := run.awake():
+        instance = rng.choice(awake)
+        for _ in range(rng.randint(1, burst)):
+            taken += 1
+            if taken > limit:
+                return run.nodes
+            if instance.pending is None or instance.asleep_on is not None:
+                break
+            run.step(instance)
+    return run.nodes
 
-    def __init__(self, program: Program, facts: LaunchFacts, rng: random.Random, limit: int = 2000) -> None:
+
+class Run:
+    """The launch in the middle of one interleaving. Every instance stands before an access, or is done."""
+
+    def __init__(self, program: Program, facts: LaunchFacts) -> None:
         self.facts = facts
-        self.rng = rng
-        self.limit = limit
         memory = untouched_memory(facts)
         self.memory = memory
         self.bytes: dict[int, int | None] = {}
@@ -87,31 +102,22 @@ class _Run:
         unread = frozenset(a.index for a in accesses(program) if a.kind is Kind.LOAD)
         options = Options(track=True, may_be_unknown=unread)
         self.instances = [
-            _Instance(number, pid, steps(program, facts, pid, memory, options))
+            Instance(number, pid, steps(program, facts, pid, memory, options))
             for number, pid in enumerate(instances(facts))
         ]
-
-    def run(self) -> list[Node]:
-        """What was executed, also when all that are left wait for ever or the steps are used up."""
         for instance in self.instances:
             self._advance(instance, None)
-        taken = 0
-        burst = self.rng.choice((1, 1, 3, 10, 40))
-        while any(not i.done for i in self.instances):
-            awake = [i for i in self.instances if not i.done and i.asleep_on is None]
-            if not awake:
-                break
-            instance = self.rng.choice(awake)
-            for _ in range(self.rng.randint(1, burst)):
-                taken += 1
-                if taken > self.limit:
-                    return self.nodes
-                if instance.pending is None or instance.asleep_on is not None:
-                    break
-                self._advance(instance, self._execute(instance, instance.pending))
-        return self.nodes
 
-    def _advance(self, instance: _Instance, reply: Lanes | None) -> None:
+    def awake(self) -> list[Instance]:
+        """Those that can go on: not done, and not waiting for a cell to change."""
+        return [i for i in self.instances if not i.done and i.asleep_on is None]
+
+    def step(self, instance: Instance) -> None:
+        """The instance does its pending access and moves on to the next."""
+        assert instance.pending is not None
+        self._advance(instance, self._execute(instance, instance.pending))
+
+    def _advance(self, instance: Instance, reply: Lanes | None) -> None:
         try:
             step = instance.stepper.send(reply)
             while not isinstance(step, Event):
@@ -120,7 +126,7 @@ class _Run:
         except StopIteration:
             instance.pending, instance.done = None, True
 
-    def _execute(self, instance: _Instance, event: Event) -> Lanes | None:
+    def _execute(self, instance: Instance, event: Event) -> Lanes | None:
         access = event.access
         shape = event.active.shape
         bits = np.zeros(event.active.size, dtype=np.uint64)
@@ -140,7 +146,7 @@ class _Run:
             return None
         return Lanes(bits.reshape(shape), known.reshape(shape))
 
-    def _doze(self, instance: _Instance, node: Node, old: int | None) -> None:
+    def _doze(self, instance: Instance, node: Node, old: int | None) -> None:
         """An atomic that finds and leaves the same value twice in a row is spinning: it sleeps until that value changes."""
         if not node.event.access.kind.atomic or self._read(node.start, node.event.access.element_bytes) != old:
             instance.last_seen = None
@@ -166,17 +172,20 @@ class _Run:
                 return int(storage.contents[address - storage.address])
         return None
 
+    def leaves_unchanged(self, event: Event, lane: int) -> bool:
+        """Whether the access would leave the value that is there now."""
+        start = int(event.addresses.reshape(-1)[lane])
+        old = self._read(start, event.access.element_bytes)
+        return not event.access.kind.writes or (old is not None and self._new_value(event, lane, old) == old)
+
+    def _new_value(self, event: Event, lane: int, old: int | None) -> int | None:
+        one = [_of_lane(o, lane) for o in event.operands]
+        found = Lanes(np.array([old or 0], dtype=np.uint64), np.array([old is not None]))
+        return left_behind(event.access, found, one).scalar()
+
     def _write(self, node: Node, old: int | None) -> None:
         access, size = node.event.access, node.event.access.element_bytes
-        one = [
-            Lanes(
-                np.broadcast_to(o.bits, node.event.active.shape).reshape(-1)[node.lane : node.lane + 1],
-                np.broadcast_to(o.known, node.event.active.shape).reshape(-1)[node.lane : node.lane + 1],
-            )
-            for o in node.event.operands
-        ]
-        found = Lanes(np.array([old or 0], dtype=np.uint64), np.array([old is not None]))
-        new = left_behind(access, found, one).scalar()
+        new = self._new_value(node.event, node.lane, old)
         if access.kind.atomic:
             self._synchronise(node, wrote=new is None or new != old or access.kind is Kind.RMW)
         else:
@@ -203,6 +212,12 @@ class _Run:
         releases = access.sem is not None and access.sem.releases and spans
         kept = heads if spans else ()
         self.cells[node.start] = _Cell(access.element_bytes, (*kept, node) if releases else kept)
+
+
+def _of_lane(lanes: Lanes, lane: int) -> Lanes:
+    """One lane of an operand, which is a scalar or has the shape of its access."""
+    at = lane if lanes.bits.size > 1 else 0
+    return Lanes(lanes.bits.reshape(-1)[at : at + 1], np.asarray(lanes.known).reshape(-1)[at : at + 1])
 
 
 def _follows(first: Node, second: Node, facts: LaunchFacts) -> bool:
@@ -239,7 +254,7 @@ def _happens_before(a: Node, b: Node, facts: LaunchFacts) -> bool:
     return False
 
 
-def _unordered(nodes: list[Node], facts: LaunchFacts) -> tuple[int, int] | None:
+def unordered(nodes: list[Node], facts: LaunchFacts) -> tuple[int, int] | None:
     by_byte: dict[int, list[Node]] = {}
     for node in nodes:
         for byte in range(node.start, node.stop):

@@ -49,13 +49,14 @@ class Judged:
     """What enumeration says: `status` is "ok", "races", "doubtful" or "unknown".
 
     Doubtful: the answer hangs on whether mixing lanes counts as dependence, or there is no race but a lane leaves its tensor
-    (such lanes are left out). Unknown: a value that decides something is not known.
+    (such lanes are left out). Unknown: a value that decides something is not known. `races` lists every racing pair of accesses
+    when `all_pairs` is true.
     """
 
     status: str
     reason: str = ""
     races: tuple[Any, ...] = ()
-    leaves_tensor: bool = False
+    all_pairs: bool = False
 
 
 def judge(program: Program, facts: LaunchFacts, *, strict_lanes: bool = False) -> Judged:
@@ -71,7 +72,7 @@ def judge(program: Program, facts: LaunchFacts, *, strict_lanes: bool = False) -
         return Judged("doubtful", "a lane leaves its tensor")
     if bool(weak.races) != bool(found.races):
         return Judged("doubtful", "depends on lanes being mixed", weak.races)
-    return Judged("races" if found.races else "ok", "", found.races, bool(found.out_of_bounds))
+    return Judged("races" if found.races else "ok", "", found.races, not found.out_of_bounds)
 
 
 def _mixes(program: Program) -> bool:
@@ -94,6 +95,11 @@ def axes_read(program: Program) -> set[int]:
     names = ("tt.get_program_id", "tt.get_num_programs")
     found = {s.attributes["axis"] for s in walk(program.body) if isinstance(s, Op) and s.name in names}
     return {axis for axis in found if isinstance(axis, int)}
+
+
+def reads_grid(program: Program) -> bool:
+    """Whether an instance can tell how large the grid is."""
+    return any(isinstance(s, Op) and s.name == "tt.get_num_programs" for s in walk(program.body))
 
 
 def other_grids(program: Program, grid: tuple[int, int, int], limit: int = 6) -> list[tuple[int, int, int]]:

@@ -5,28 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from corpus_files import Entry, entries, launch, load
-from judging import judge
-from lowering import CompileFailed
-from mutating import mutants, write_mutant
+from corpus_files import Entry
+from matrix import cells, proved_entries
 
-from racefree.errors import Refused
-from racefree.proof.rungs import Options, decide
+from racefree.proof.rungs import Options
 
-PROVED = [e for e in entries(synchronising=False) if e.expect.status == "ok"]
+MANY_INTERLEAVINGS = 200
+ANY_GRID_EVERY = 9
 
 
-@pytest.mark.parametrize("entry", PROVED, ids=lambda e: e.name)
-def test_mutants_are_judged_as_enumeration_judges_them(entry: Entry, tmp_path: Path) -> None:
-    for name, number, source in mutants(entry.path.read_text()):
-        path = write_mutant(tmp_path, f"{entry.name}_{name}_{number}".replace("-", "_"), source)
-        try:
-            program, facts, _alive = launch(load(path), entry.grid, entry.num_warps)
-            said = decide(program, facts, Options(scope="launch")).status.value
-        except CompileFailed:
-            continue
-        except Refused:
-            said = "unsupported"
-        truth = judge(program, facts).status
-        if truth in ("ok", "races"):
-            assert said == truth, (name, number, source)
+@pytest.mark.parametrize("entry", proved_entries(), ids=lambda e: e.name)
+def test_every_mutant_is_judged_rightly(entry: Entry, tmp_path: Path) -> None:
+    mutants = 0
+    for cell in cells(entry, tmp_path, Options(scope="launch"), interleavings=MANY_INTERLEAVINGS):
+        assert cell.found is not None, f"{cell.mutant.source} does not compile"
+        assert not cell.found.wrong, (cell.mutant, cell.found)
+        assert cell.found.said.split(" ")[0] in ("ok", "races"), (cell.mutant, cell.found)
+        mutants += 1
+    assert mutants > 0

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
         RaceAccess,
         RaceConfigVerdict,
         RaceVerdict,
+        Replay,
+        ReplayOutcome,
         Status,
     )
 
@@ -46,6 +48,8 @@ _HOME = {
     "RaceVerdict": "verdict",
     "RacefreeError": "errors",
     "Refusal": "errors",
+    "Replay": "verdict",
+    "ReplayOutcome": "verdict",
     "Status": "verdict",
     "UnsupportedVersion": "errors",
     "analyze": "session",
@@ -69,6 +73,8 @@ __all__ = [
     "RaceVerdict",
     "RacefreeError",
     "Refusal",
+    "Replay",
+    "ReplayOutcome",
     "Status",
     "UnsupportedVersion",
     "analyze",

@@ -25,6 +25,7 @@ from racefree.config import settings
 from racefree.errors import InputError, MissingPackage, RacefreeError, UnsupportedVersion
 from racefree.frontends import Found, FrontEnd, Request, front_end, inputs
 from racefree.launch import Launch
+from racefree.replaying import MOST_PROGRAMS
 from racefree.report import exits, formats, text
 from racefree.report.model import Ending, Report
 from racefree.report.rules import RULES, explain
@@ -55,6 +56,13 @@ def racefree_command() -> None:
 )
 @click.option(
     "--save-launches", "save_to", type=click.Path(path_type=Path, file_okay=False), help="Keep every launch here."
+)
+@click.option("--replay", is_flag=True, help="Check each verdict on a script by a run in Triton's interpreter.")
+@click.option(
+    "--replay-programs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"Run at most so many program instances of a launch [{MOST_PROGRAMS}].",
 )
 @click.option("--baseline", metavar="FILE", help="Do not report the races that this file knows.")
 @click.option("--write-baseline", metavar="FILE", help="Write the races that were found to a baseline file.")
@@ -146,15 +154,16 @@ def report_command(saved: Path, **options: Any) -> None:
 
 
 @click.command(context_settings=_SCRIPT_OPTIONS)
-@click.option("--compile", "compiled", is_flag=True, help="Analyse the compiled kernels (the only mode there is).")
+@click.option("--compile", "compiled", is_flag=True, help="Only analyse the compiled kernels, and run nothing.")
 @click.option("--target", metavar="ARCH", help="Compile kernels for this target [cuda:80].")
 @click.argument("script", type=click.Path(path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def tile_race_command(compiled: bool, target: str | None, script: Path, arguments: tuple[str, ...]) -> None:
-    """Check a Python script that launches Triton kernels, and show what was proved."""
-    if not compiled:
-        raise click.UsageError("pass --compile: racefree analyses compiled kernels, it does not run them")
-    _check([script], arguments, {"target": target, "verbose": True})
+    """Check a Python script that launches Triton kernels, and show what was proved.
+
+    Verdicts are checked by runs in Triton's interpreter, unless only the compiled kernels are to be analysed.
+    """
+    _check([script], arguments, {"target": target, "verbose": True, "replay": not compiled})
 
 
 def main() -> None:
@@ -189,6 +198,7 @@ def _check(paths: Sequence[Path], arguments: Sequence[str], options: dict[str, A
                 all_races=options.get("all_races", True),
                 queues=options.get("queues", "ignored"),
                 compiler_exemptions=options.get("compiler_exemptions", False),
+                replays=_replays(options),
                 draws=any(name in formats.DRAWN for name, _ in targets),
             )
             for file in files
@@ -207,6 +217,12 @@ def _check(paths: Sequence[Path], arguments: Sequence[str], options: dict[str, A
             _write(report, targets, options, stdout=stdout)
     code = exits.status(report, interrupted=found.interrupted)
     sys.exit(exits.BAD_INPUT if failed and code not in (exits.RACES, exits.INTERRUPTED) else code)
+
+
+def _replays(options: dict[str, Any]) -> int | None:
+    """How many program instances of a launch to run, None to run none."""
+    most: int | None = options.get("replay_programs")
+    return (most or MOST_PROGRAMS) if options.get("replay") or most else None
 
 
 def _baselines(known: str | None, written: str | None) -> tuple[baseline.Baseline | None, Path | None]:

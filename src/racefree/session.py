@@ -14,6 +14,7 @@ from racefree.analysis import Analyst
 from racefree.config import Settings, settings
 from racefree.errors import InputError
 from racefree.launch import Launch
+from racefree.replaying import MOST_PROGRAMS, SECONDS, Replayer
 
 if TYPE_CHECKING:
     from racefree.triton.launches import CapturedLaunch
@@ -68,13 +69,16 @@ def overhearing(listener: OnLaunch) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class CompiledRaceDetector:
-    """Takes launches, compiles them on the host and decides them; kernels are not run. Made by `RaceDetector()`.
+    """Takes launches, compiles them on the host and decides them. Made by `RaceDetector()`.
 
     `on_launch` is called with every launch once it is decided; by default races and what was not analysed go to stderr.
+    `replays` is of how many program instances a launch is also run, in Triton's interpreter, to check its verdict; None for
+    no such run.
     """
 
     settings: Settings
     on_launch: OnLaunch | None = None
+    replays: int | None = None
     analyst: Analyst = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -97,17 +101,28 @@ Detector = CompiledRaceDetector | NullRaceDetector
 
 
 def RaceDetector(
-    *, compile: bool = True, target: str | None = None, lanes: str | None = None, on_launch: OnLaunch | None = None
+    *,
+    compile: bool = False,
+    target: str | None = None,
+    lanes: str | None = None,
+    on_launch: OnLaunch | None = None,
+    replay_programs: int | None = None,
 ) -> Detector:
-    """A detector for `trace`. `compile=True` is the only mode: the launch's compiled TTIR is analysed.
+    """A detector for `trace`: it decides every launch from the kernel's compiled TTIR, and checks the verdict by a run.
+
+    The run is one of Triton's interpreter in a forked process, whose accesses are written down: of the program instances
+    that a race names, or of the whole grid where a proof is checked or atomics order the launch, up to `replay_programs`
+    instances (256). A verdict that the run contradicts becomes `unsupported` (`internal-error`), and its reason names both
+    sides. What cannot be run is said and does not count as checked. With `compile=True` nothing is ever run.
 
     With the environment variable `ENABLE_RACE_DETECTOR=0` the detector does nothing.
     """
     if os.environ.get(DISABLE_VARIABLE, "").strip().lower() in ("0", "false", "off"):
         return NullRaceDetector()
-    if not compile:
-        raise InputError("racefree analyses compiled kernels: use RaceDetector(compile=True)")
-    return CompiledRaceDetector(settings(target=target, lanes=lanes), on_launch)
+    if compile and replay_programs is not None:
+        raise InputError("with compile=True nothing is run: leave replay_programs out")
+    chosen = settings(target=target, lanes=lanes)
+    return CompiledRaceDetector(chosen, on_launch, None if compile else replay_programs or MOST_PROGRAMS)
 
 
 @contextmanager
@@ -120,16 +135,24 @@ def _watching(detector: CompiledRaceDetector) -> Iterator[None]:
         _record(launch)
         told(launch)
 
-    with deciding(detector.analyst, add):
+    replayer = None
+    if detector.replays is not None:
+        replayer = Replayer(detector.replays, SECONDS * detector.settings.budget)
+    with deciding(detector.analyst, add, replayer=replayer):
         yield
 
 
 @contextmanager
 def deciding(
-    analyst: Analyst, add: OnLaunch, *, also: Callable[[CapturedLaunch], None] | None = None
+    analyst: Analyst,
+    add: OnLaunch,
+    *,
+    also: Callable[[CapturedLaunch], None] | None = None,
+    replayer: Replayer | None = None,
 ) -> Iterator[None]:
     """Take every launch made inside the block, decide it, and hand it to `add`; the taken launch itself goes to `also`.
 
+    With a `replayer`, verdicts are checked by running the launch in Triton's interpreter.
     A launch whose analysis is interrupted is handed over as not analysed before the interrupt goes on its way.
     """
     from racefree.triton.capture import capturing
@@ -139,12 +162,15 @@ def deciding(
             also(captured)
         try:
             decided = analyst.decide(captured)
+            launch = decided.launch
+            if replayer is not None:
+                launch = replayer.checked(launch, captured, capture.running)
         except KeyboardInterrupt:
             add(analyst.interrupted(captured))
             raise
         if decided.storages_written is not None:
             capture.mark_written(decided.storages_written)
-        add(decided.launch)
+        add(launch)
 
     with capturing(take, target=analyst.settings.target) as capture:
         yield
@@ -192,7 +218,7 @@ def trace(detector: Detector | None = None) -> _Trace:
 
     The results are appended to `racefree.launches`.
     """
-    return _Trace(RaceDetector() if detector is None else detector)
+    return _Trace(RaceDetector(compile=True) if detector is None else detector)
 
 
 @dataclass(frozen=True, slots=True)

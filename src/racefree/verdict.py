@@ -80,6 +80,23 @@ class CompiledRaceRecord:
         return shown
 
 
+class ReplayOutcome(str, Enum):
+    """What a run in Triton's interpreter says about a verdict. One that could not be run says nothing."""
+
+    AGREES = "agrees"
+    DISAGREES = "disagrees"
+    NOT_REPLAYED = "not replayed"
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The check of a verdict by a run of `programs` instances; `reason` says why there was none, or what disagrees."""
+
+    outcome: ReplayOutcome
+    programs: int
+    reason: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class RaceConfigVerdict:
     """The verdict on one autotune config (or on the only one)."""
@@ -93,6 +110,7 @@ class RaceConfigVerdict:
     grid_fragile: tuple[CompiledRaceRecord, ...] = ()
     races: tuple[CompiledRaceRecord, ...] = ()
     seconds: float = 0.0
+    replay: Replay | None = None
 
 
 @dataclass(frozen=True, slots=True)

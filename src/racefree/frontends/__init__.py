@@ -27,7 +27,8 @@ class Request:
 
     `arguments` belong to a script, `grid`, `given` (`NAME=VALUE`) and `num_warps` to a bare module, `order`, `all_races`,
     `queues` (a `QueueOrder`) and `compiler_exemptions` to an engine program.
-    `draws` asks for pictures, for a report that shows them.
+    `draws` asks for pictures, for a report that shows them. `replays` is of how many program instances a verdict is checked
+    by running them in Triton's interpreter, None for no such check.
     """
 
     path: Path
@@ -42,6 +43,7 @@ class Request:
     queues: str = "ignored"
     compiler_exemptions: bool = False
     draws: bool = False
+    replays: int | None = None
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from racefree.errors import InputError, Refused
 from racefree.frontends import Found, Request
 from racefree.graph.launch import Argument, LaunchFacts, Scalar, Storage, Tensor
 from racefree.graph.program import Parameter, Program, Ptr
+from racefree.replaying import without_kernel
 
 _SIZES = {
     **dict.fromkeys(("i1", "i8", "u8", "f8", "bool", "int8", "uint8"), 1),
@@ -52,7 +53,8 @@ def check(request: Request, found: Found) -> None:
     taken = () if request.num_warps else (f"taken to run with {_USUAL_WARPS} warps; --num-warps says otherwise",)
     captured = CapturedLaunch(program.name, program.site, here, (CapturedConfig(facts, module),), taken)
     analyst = Analyst(request.settings, draws=request.draws)
-    found.add(analyst.decide(captured).launch)
+    launch = analyst.decide(captured).launch
+    found.add(launch if request.replays is None else without_kernel(launch, "a TTIR module has no kernel to run"))
     found.tracebacks += analyst.tracebacks
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from racefree.analysis import Analyst
 from racefree.errors import InputError
 from racefree.frontends import Found, Request
+from racefree.replaying import without_kernel
 
 
 def check(request: Request, found: Found) -> None:
@@ -16,7 +17,8 @@ def check(request: Request, found: Found) -> None:
     analyst = Analyst(request.settings, draws=request.draws)
     captured = load_launch(request.path)
     try:
-        found.add(analyst.decide(captured).launch)
+        launch = analyst.decide(captured).launch
+        found.add(launch if request.replays is None else without_kernel(launch, "a saved launch has no kernel to run"))
     except KeyboardInterrupt:
         found.add(analyst.interrupted(captured))
         raise

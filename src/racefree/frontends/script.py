@@ -16,8 +16,10 @@ from racefree.errors import InputError
 from racefree.frontends import Found, Request
 from racefree.frontends.children import spooling
 from racefree.launch import Launch
+from racefree.replaying import SECONDS, Replayer
 from racefree.report.model import Ending, Script
 from racefree.session import deciding, overhearing
+from racefree.verdict import ReplayOutcome
 
 if TYPE_CHECKING:
     from racefree.triton.launches import CapturedLaunch
@@ -53,12 +55,20 @@ def check(request: Request, found: Found) -> None:
                 keep(captured)
 
         path = request.path.absolute()  # the script may change the folder it runs in
-        with overhearing(add), deciding(analyst, add, also=take):
+        replayer = None if request.replays is None else Replayer(request.replays, SECONDS * request.settings.budget)
+        with overhearing(add), deciding(analyst, add, also=take, replayer=replayer):
             script = _ending(str(path), lambda: _run(path, (str(request.path), *request.arguments), skipped.is_set))
             if os.getpid() != owner:
                 _leave_child(script)
     found.script = script
     found.tracebacks += analyst.tracebacks
+    if replayer is not None:
+        found.tracebacks += replayer.tracebacks
+        outcomes = [
+            c.replay.outcome for launch in found.launches for c in launch.verdict.configs if c.replay is not None
+        ]
+        agreeing = outcomes.count(ReplayOutcome.AGREES)
+        found.notes.append(f"{agreeing} of {len(outcomes)} verdicts were checked by a run in Triton's interpreter")
 
 
 def _keep(request: Request, found: Found) -> Callable[[CapturedLaunch], None] | None:

@@ -8,7 +8,7 @@ from racefree.access import Site
 from racefree.launch import Launch
 from racefree.report import rules
 from racefree.report.model import Claim, Finding, Gap, Side, Subject
-from racefree.verdict import CompiledRaceRecord, RaceAccess, RaceConfigVerdict, SourceLine, Status
+from racefree.verdict import CompiledRaceRecord, RaceAccess, RaceConfigVerdict, Replay, ReplayOutcome, SourceLine, Status
 
 
 def subject(launch: Launch, *, records: dict[str, Any], repeats: int = 1) -> Subject:
@@ -26,7 +26,7 @@ def subject(launch: Launch, *, records: dict[str, Any], repeats: int = 1) -> Sub
         fragile=tuple(_finding(record) for config in verdict.configs for record in config.grid_fragile),
         gaps=tuple(_gap(launch, c) for c in verdict.configs if c.status in (Status.UNSUPPORTED, Status.VACUOUS)),
         claim=Claim(verdict.scope.value, verdict.qualifiers, _rungs(launch)) if proved and verdict.scope else None,
-        notes=verdict.notes,
+        notes=(*verdict.notes, *_not_replayed(launch)),
         memory_model=verdict.memory_model,
         seconds=verdict.seconds,
         repeats=repeats,
@@ -132,7 +132,20 @@ def _details(launch: Launch) -> tuple[str, ...]:
         lines.append(f"grid {launch.grid}, target {launch.target}")
     if launch.arguments:
         lines.append("; ".join(f"{argument.name}: {argument.text}" for argument in launch.arguments))
+    agreeing = [r.programs for r in _replays(launch) if r.outcome is ReplayOutcome.AGREES]
+    if agreeing:
+        lines.append(f"a run of {max(agreeing)} program instances in Triton's interpreter agrees")
     return tuple(lines)
+
+
+def _replays(launch: Launch) -> tuple[Replay, ...]:
+    return tuple(config.replay for config in launch.verdict.configs if config.replay is not None)
+
+
+def _not_replayed(launch: Launch) -> tuple[str, ...]:
+    """What was not checked by a run, once for each reason."""
+    reasons = [r.reason for r in _replays(launch) if r.outcome is ReplayOutcome.NOT_REPLAYED]
+    return tuple(f"not replayed: {reason}" for reason in dict.fromkeys(reasons))
 
 
 def _rungs(launch: Launch) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from racefree.graph.launch import LaunchFacts
 from racefree.triton.arguments import BoundArguments, read_arguments, storages_in
 from racefree.triton.contents import StorageBook
 from racefree.triton.hostcompile import HostCompiler, definition_site
+from racefree.triton.interpreter import Running
 from racefree.triton.kernel import HostKernel
 from racefree.triton.launches import CapturedConfig, CapturedLaunch
 from racefree.triton.patches import first_outside_frame
@@ -33,6 +34,7 @@ class Group:
         self.tuned = tuned
         self.tuning: dict[str, Any] = {}
         self.configs: list[CapturedConfig] = []
+        self.running: list[Running | None] = []
         self.skippable: list[str] = []
         self.notes: list[str] = []
         self.torch_storages: dict[int, Any] = {}
@@ -84,6 +86,11 @@ class Capture:
         """
         self._told = set(self._told or ()) | set(addresses)
 
+    @property
+    def running(self) -> tuple[Running | None, ...]:
+        """Config by config what the launch being delivered in this thread would have run; to be used in `on_launch` only."""
+        return getattr(self._local, "running", ())
+
     # ---- launches ----------------------------------------------------------------------------------------------------
 
     @contextmanager
@@ -115,6 +122,8 @@ class Capture:
                 group.skippable.append(config.failure.reason)
             else:
                 group.configs.append(config)
+                arguments = dict(zip(kernel.src.signature, values, strict=False))
+                group.running.append(None if config.facts is None else Running(kernel.src.fn, arguments, grid))
 
     def record_uncompiled(self, function: Any, why: str, values: Sequence[Any]) -> None:
         """A launch of something that Triton does not compile."""
@@ -122,6 +131,7 @@ class Capture:
             group.unread(values)
             refusal = Refusal("no-compiled-kernel", why, group.launch_site)
             group.configs.append(CapturedConfig(None, None, {}, refusal))
+            group.running.append(None)
 
     def _config(
         self, kernel: HostKernel, grid: tuple[int, int, int], values: Sequence[Any], group: Group
@@ -157,9 +167,11 @@ class Capture:
             launch = CapturedLaunch(name, site, group.launch_site, tuple(group.configs), notes)
             self._told = None
             self.launches += 1
+            self._local.running = tuple(group.running)
             try:
                 self._on_launch(launch)
             finally:
+                self._local.running = ()
                 self._mark_stale(group, name)
 
     def _mark_stale(self, group: Group, name: str) -> None:

@@ -48,7 +48,7 @@ def _restore(owner: Any, name: str, old: Any) -> None:
 def first_outside_frame() -> Site:
     """The innermost frame that is neither Triton's, torch's own machinery, nor ours: the line that made the launch."""
     frame: Any = sys._getframe(1)
-    inside = _inside_folders()
+    inside = inside_folders()
     while frame is not None:
         name = frame.f_code.co_filename
         if not name.startswith(inside):
@@ -58,7 +58,8 @@ def first_outside_frame() -> Site:
 
 
 @functools.cache
-def _inside_folders() -> tuple[str, ...]:
+def inside_folders() -> tuple[str, ...]:
+    """How the names of files begin that are no code of the user: ours, Triton's and torch's."""
     import contextlib
 
     ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep

@@ -7,8 +7,11 @@ from corpus_files import Entry, Expectation, Pairs, entries, launch, load
 from judging import judge, other_grids
 
 from racefree.graph.program import Program, accesses
+from racefree.proof.confirm import CONFIRMED
 from racefree.proof.replay import Race, Where, confirm, enumerate_races
 from racefree.proof.replay.enumeration import Rules
+from racefree.proof.rungs import Options, decide
+from racefree.verdict import ProofScope, Status
 
 ENTRIES = entries(synchronising=False)
 
@@ -48,3 +51,19 @@ def test_other_grids(entry: Entry) -> None:
     else:
         assert answers <= {"ok", "doubtful"}
         assert "ok" in answers
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
+def test_verdict_is_what_the_header_says(entry: Entry) -> None:
+    """Every racing pair that is told races; a proof for any grid is one only where no other grid races."""
+    program, facts, _alive = launch(load(entry.path), entry.grid, entry.num_warps)
+    verdict = decide(program, facts, Options())
+    assert verdict.status.value == entry.expect.status, verdict.refusal
+    told = {
+        (*sorted((r.first.source[1], r.second.source[1])), "WAW" if r.race_type == "WAW" else "RW")
+        for r in verdict.races
+    }
+    assert told <= entry.expect.pairs
+    assert all(race.witness == CONFIRMED for race in verdict.races)
+    if entry.any_grid == "races" and verdict.status is Status.OK:
+        assert verdict.scope is ProofScope.THIS_PARAMS_THIS_GRID

@@ -173,10 +173,8 @@ class Lowering:
             case "tt.get_program_id" | "tt.get_num_programs":
                 axis = op.attributes["axis"]
                 assert isinstance(axis, int)
-                if op.name == "tt.get_program_id":
-                    self.axes.add(axis)
-                    return variable(program_id(axis))
-                return variable(grid_size(axis))
+                self.axes.add(axis)
+                return variable(program_id(axis) if op.name == "tt.get_program_id" else grid_size(axis))
             case "tt.make_range":
                 start, end = op.attributes["start"], op.attributes["end"]
                 assert isinstance(start, int)

@@ -86,7 +86,7 @@ class Await:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The whole program: records, fences, waiting loops, the program-id axes it reads, and assumptions of the user."""
+    """The whole program: records, fences, waiting loops, the grid axes it reads an id or a size of, and user assumptions."""
 
     records: tuple[Record, ...]
     fences: tuple[Fence, ...]

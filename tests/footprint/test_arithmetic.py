@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from launch_values import SITE, Drawing, reduce_to, spread, unsigned
 
 from racefree.proof.footprint.arith import BINARY, truncate, zero_extend
-from racefree.proof.footprint.values import Affine, Dense, Frame, Unknown, value_range
+from racefree.proof.footprint.values import Affine, Dense, Frame, Unknown, by_row, value_range
 
 SEEDS = st.integers(0, 1 << 32)
 Exact = Callable[[int, int, int], int | None]
@@ -152,3 +152,14 @@ def test_the_range_of_an_affine_value_is_its_smallest_and_largest_cell(seed: int
     flat = cells.reshape(drawn.frame.rows, -1)
     assert low.tolist() == flat.min(axis=1).tolist()
     assert high.tolist() == flat.max(axis=1).tolist()
+
+
+@settings(max_examples=200)
+@given(SEEDS)
+def test_a_value_by_row_is_the_same_in_every_cell(seed: int) -> None:
+    drawing = Drawing(seed)
+    before = drawing.dense()
+    after = by_row(before)
+    told_before, told_after = (spread(v, drawing.frame, drawing.shape) for v in (before, after))
+    assert all((a == b).all() for a, b in zip(told_before, told_after, strict=True))
+    assert isinstance(after, Affine) == (before.known is None and before.data[0].size == 1)

@@ -48,6 +48,7 @@ from racefree.proof.footprint.values import (
     Unknown,
     Val,
     aligned,
+    by_row,
     cells_of,
     constant,
     densify,
@@ -355,7 +356,7 @@ class Evaluation:
         if isinstance(result.element, Ptr):
             data = self.space.from_integer(data)
         value = self._with_other(access, Dense(data, None if sure.all() else sure), where)
-        return truth_of(value, self.frame, result.shape) if result.element == Int(1) else value
+        return truth_of(value, self.frame, result.shape) if result.element == Int(1) else by_row(value)
 
     def _with_other(self, access: Access, loaded: Dense, where: Truth) -> Dense | Unknown:
         """Lanes that are surely masked off hold `other`, where there is one."""

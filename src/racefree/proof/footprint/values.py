@@ -108,6 +108,13 @@ def constant(value: int, axes: int) -> Affine:
     return Affine(np.array([value], dtype=np.int64), (0,) * axes)
 
 
+def by_row(value: Dense | Unknown) -> Number:
+    """A dense value that depends on the row alone as an affine one, so that what is added to it stays affine."""
+    if isinstance(value, Unknown) or value.known is not None or value.data.size != value.data.shape[0]:
+        return value
+    return Affine(value.data.reshape(-1), (0,) * (value.data.ndim - 1))
+
+
 def is_zero(coef: Coef) -> bool:
     return coef == 0 if isinstance(coef, int) else not coef.any()
 

@@ -6,7 +6,7 @@ import linecache
 from html import escape
 
 from racefree.launch import Launch
-from racefree.report.launches import config_text, hint_of, rule_of
+from racefree.report.launches import config_text, rule_of
 from racefree.report.rules import RULES
 from racefree.verdict import CompiledRaceRecord, RaceAccess, RaceConfigVerdict, RaceVerdict, SourceLine, Status
 
@@ -89,14 +89,16 @@ def _race(record: CompiledRaceRecord) -> str:
     head = f"<div><b>{name}</b> {escape(RULES[name].title + config)}</div>"
     sides = zip((record.first, record.second), record.programs, strict=True)
     accesses = "".join(_access(access, program) for access, program in sides)
-    why = f"<div>why: {escape(record.reason)}</div><div>hint: {escape(hint_of(record))}</div>"
+    hint = f"<div>hint: {escape(record.hint)}</div>" if record.hint else ""
+    why = f"<div>why: {escape(record.reason)}</div>{hint}"
     return f"<div style='margin:.5em 0'>{head}{accesses}{why}</div>"
 
 
 def _access(access: RaceAccess, program: tuple[int, int, int]) -> str:
     element = "?" if access.element is None else access.element
     lane = f", lane {access.lane[0] if len(access.lane) == 1 else access.lane}" if access.lane else ""
-    said = f"{access.op} of {access.tensor or '?'}[{element}] by program {program}{lane}"
+    at = f", at {access.arithmetic}" if access.arithmetic else ""
+    said = f"{access.op} of {access.tensor or '?'}[{element}] by program {program}{lane}{at}"
     line = linecache.getline(access.source[0], access.source[1]).strip()
     code = f"<pre style='{_CODE}'>{escape(line)}</pre>" if line else ""
     return f"<div>{escape(said)} <span style='{_FAINT}'>{_place(access.source)}</span></div>{code}"

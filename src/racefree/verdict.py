@@ -7,6 +7,7 @@ from enum import Enum
 from importlib import import_module
 from typing import Any
 
+from racefree.access import Site
 from racefree.errors import Refusal
 
 
@@ -47,7 +48,11 @@ SourceLine = tuple[str, int, str]
 
 @dataclass(frozen=True, slots=True)
 class RaceAccess:
-    """One side of a race. `element` counts elements from the data pointer of the launch's `tensor`."""
+    """One side of a race. `element` counts elements from the data pointer of the launch's `tensor`.
+
+    `column` of the source line counts characters from 1, 0 where it is not known. `arithmetic` says how the element came
+    about, `pid*32 + lane = 1*32 + 0 = 32`, as equal Python expressions; it is empty where no short formula says it.
+    """
 
     op: str
     write: bool
@@ -59,12 +64,39 @@ class RaceAccess:
     iterations: tuple[int, ...] = ()
     address_bytes: int | None = None
     element_bytes: int | None = None
-    callers: tuple[SourceLine, ...] = ()
+    callers: tuple[Site, ...] = ()
+    column: int = 0
+    arithmetic: str = ""
+
+
+class Cause(str, Enum):
+    """What a race usually comes from, told from its shape."""
+
+    ALIASED = "aliased arguments"
+    ATOMICS_DIFFER = "atomics differ"
+    ATOMIC_AND_PLAIN = "atomic and plain"
+    DUPLICATE_INDICES = "duplicate indices"
+    LANES_SHARE = "lanes share an element"
+    LOOP_TOO_LONG = "loop too long"
+    MISSING_ACQUIRE = "missing acquire"
+    MISSING_BARRIER = "missing barrier"
+    MISSING_MASK = "missing mask"
+    MISSING_PROGRAM_ID = "missing program id"
+    MISSING_RELEASE = "missing release"
+    NARROW_SCOPE = "narrow scope"
+    RELEASE_WITHOUT_BARRIER = "release without barrier"
+    SAME_ADDRESS = "same address"
+    SHARED = "shared elements"
+    STRIDE_BELOW_BLOCK = "stride below block"
+    WANTS_ATOMIC = "wants an atomic"
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledRaceRecord:
-    """A race of this launch: two unordered accesses that share a byte. `race_type` is "WAW", "RAW" or "WAR"."""
+    """A race of this launch: two unordered accesses that share a byte. `race_type` is "WAW", "RAW" or "WAR".
+
+    `hint` says what usually mends a race of this `cause`.
+    """
 
     race_type: str
     first: RaceAccess
@@ -73,6 +105,8 @@ class CompiledRaceRecord:
     reason: str
     config: dict[str, Any] = field(default_factory=dict)
     witness: str = "confirmed"
+    cause: Cause = Cause.SHARED
+    hint: str = ""
 
     def _repr_html_(self) -> str:
         """What a notebook shows for the race."""

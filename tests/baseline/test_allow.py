@@ -168,7 +168,7 @@ def test_machine_formats(kernels: Path, check: Check, tmp_path: Path) -> None:
     assert 'failures="1"' in (tmp_path / "junit").read_text()
     assert "## Allowed" in (tmp_path / "markdown").read_text()
     assert (
-        "| `twice` | `kernels.py:14` | RF001 on `out[8]` | same value, kernels.py:14 |"
+        "| `twice` | `kernels.py:14:5` | RF001 on `out[8]` | same value, kernels.py:14 |"
         in (tmp_path / "markdown").read_text()
     )
     page = (tmp_path / "html").read_text()

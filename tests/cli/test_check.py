@@ -39,7 +39,7 @@ def test_clean_script_exits_0(check: Check, script: Write) -> None:
 def test_race_shows_both_programs_and_the_source_line(check: Check, script: Write) -> None:
     path = script(RACY)
     done = check(path)
-    assert f"{path}:9: RACE RF001 write-write between programs on out[" in done.stdout
+    assert f"{path}:9:5: RACE RF001 write-write between programs on out[" in done.stdout
     assert "  9 |     tl.store(out + offsets, tl.program_id(0), mask=offsets < n)  # line 9" in done.stdout
     assert "^^^^^^^^ store of out[" in done.stdout
     assert "by program (0, 0, 0)" in done.stdout
@@ -75,7 +75,7 @@ def test_several_outputs_at_once(check: Check, script: Write, tmp_path: Path) ->
     done = check("--output", f"json={tmp_path}/r.json", "--output", f"concise={tmp_path}/r.txt", script(RACY))
     assert last_line(done.stdout) == summary(1, races=1, racing=1)
     assert json.loads((tmp_path / "r.json").read_text())["summary"]["races"] == 1
-    assert "script.py:9: RF001" in (tmp_path / "r.txt").read_text()
+    assert "script.py:9:5: RF001" in (tmp_path / "r.txt").read_text()
 
 
 def test_arguments_belong_to_the_script(check: Check, script: Write) -> None:
@@ -245,7 +245,7 @@ def saved(check: Check, script: Write, tmp_path: Path) -> Path:
 
 def test_saved_launches_give_the_same_report(check: Check, saved: Path) -> None:
     done = check(saved)
-    assert "script.py:9: RACE RF001" in done.stdout
+    assert "script.py:9:5: RACE RF001" in done.stdout
     assert last_line(done.stdout) == summary(2, races=1, racing=1, proved=1)
     assert done.exit_code == 1
 
@@ -340,8 +340,8 @@ def test_script_that_changes_its_folder(check: Check, script: Write, monkeypatch
     path = script(f"import os\nos.chdir('/')\n{RACY}")
     monkeypatch.chdir(path.parent)
     done = check(path.name)
-    assert "script.py:9: RACE RF001" in done.stdout.splitlines()[0]
-    assert done.stdout.startswith("script.py:9: RACE")
+    assert "script.py:9:5: RACE RF001" in done.stdout.splitlines()[0]
+    assert done.stdout.startswith("script.py:9:5: RACE")
     assert "# line 9" in done.stdout
 
 

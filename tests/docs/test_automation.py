@@ -62,7 +62,7 @@ def checked(
 
 def test_a_race_fails_the_step_and_is_shown(folder: Path, environment: dict[str, str]) -> None:
     done, outputs = checked(folder, environment, arguments="8")
-    assert "::error file=kernels of ours.py,line=9,title=RF001 write-write between programs::" in done.stdout, (
+    assert "::error file=kernels of ours.py,line=9,col=5,title=RF001 write-write between programs::" in done.stdout, (
         done.stderr
     )
     assert (done.returncode, outputs) == (1, {"status": "1"})
@@ -110,5 +110,5 @@ def test_hook(folder: Path, environment: dict[str, str]) -> None:
     done = subprocess.run(
         ["bash", "-c", '"$@"', "-", *command], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
-    assert done.stdout.startswith("k.py:9: RF001 write-write between programs on out[8] [fill]\n")
+    assert done.stdout.startswith("k.py:9:5: RF001 write-write between programs on out[8] [fill]\n")
     assert done.returncode == 1

@@ -133,7 +133,7 @@ def test_suite(workers: tuple[str, ...], tmp_path: Path) -> None:
     assert "8 launches: 1 races in 4, 1 not analysed, 0 vacuous, 3 proved race-free" in done.stdout
     assert "1 tests found wrong results, which was disregarded, since no kernel ran" in done.stdout
     assert re.search(r"test_suite.py:17:\d+: NOT ANALYSED indirect-address", done.stdout)
-    assert "test_suite.py:11: RACE RF001 write-write between programs on out[" in done.stdout
+    assert "test_suite.py:11:5: RACE RF001 write-write between programs on out[" in done.stdout
     summary = json.loads((tmp_path / "races.json").read_text())["summary"]
     assert (summary["launches"], summary["races"], summary["racing"]) == (8, 1, 4)
 

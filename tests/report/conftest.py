@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
 from racefree.access import Site
@@ -18,6 +21,10 @@ from racefree.verdict import (
     RaceVerdict,
     Status,
 )
+
+HERE = str(Path(__file__).parent)
+if HERE not in sys.path:
+    sys.path.insert(0, HERE)
 
 FILE = "/project/kernels.py"
 SOURCES = {
@@ -42,7 +49,9 @@ def race(
     first: RaceAccess, second: RaceAccess, kind: str = "WAW", programs: tuple[int, int] = (0, 1)
 ) -> CompiledRaceRecord:
     ids = (programs[0], 0, 0), (programs[1], 0, 0)
-    return CompiledRaceRecord(kind, first, second, ids, "nothing orders two programs of a launch", {"BLOCK": 32})
+    return CompiledRaceRecord(
+        kind, first, second, ids, "nothing orders two programs of a launch", {"BLOCK": 32}, hint="give each its own"
+    )
 
 
 def launch(kernel: str, line: int, verdict: RaceVerdict) -> Launch:
@@ -65,7 +74,10 @@ def proved() -> RaceVerdict:
 
 def racing() -> RaceVerdict:
     records = (
-        race(access("store", 11, 64, lane=(32,)), access("store", 11, 64, lane=(0,))),
+        race(
+            access("store", 11, 64, lane=(32,), column=2, arithmetic="pid*32 + lane + 32 = 0*32 + 32 + 32 = 64"),
+            access("store", 11, 64, lane=(0,), column=2, arithmetic="pid*32 + lane + 32 = 1*32 + 0 + 32 = 64"),
+        ),
         race(
             access("load", 10, 31, lane=(0,), tensor="x"),
             access("store", 11, 31, lane=(31,), tensor="x"),
@@ -95,11 +107,6 @@ def racy_report() -> Report:
     return Report(
         "0.0.0", "/project", launch_subjects(launches), script, ("one forked child was not seen",), SOURCES, 1.5
     )
-
-
-@pytest.fixture
-def clean_report() -> Report:
-    return Report("0.0.0", "/project", launch_subjects([launch("clean", 30, proved())]), None, (), SOURCES, 0.25)
 
 
 @pytest.fixture

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
-from racefree.access import Site
 from racefree.graph.launch import Descriptor, LaunchFacts, Tensor
 from racefree.graph.program import Program
 from racefree.proof.footprint.memory import argument_of
 from racefree.proof.footprint.slicing import pointer_roots
+from racefree.proof.formula import Formulas, said
+from racefree.proof.formula.terms import Term
+from racefree.proof.hints import Question, hint
 from racefree.proof.outcome import Side, Witness
-from racefree.verdict import CompiledRaceRecord, RaceAccess, SourceLine
+from racefree.sources import placed
+from racefree.verdict import CompiledRaceRecord, RaceAccess
 
 
-def source_line(site: Site) -> SourceLine:
-    return site.file, site.line, site.function
+@dataclass(frozen=True, slots=True)
+class _Through:
+    """The tensor argument an access goes through, the element it touches, and how that came about."""
+
+    name: str
+    element: int | None = None
+    term: Term | None = None
 
 
 class Recorder:
@@ -23,31 +31,49 @@ class Recorder:
     def __init__(self, program: Program, facts: LaunchFacts) -> None:
         self._program, self._facts = program, facts
         self._roots = pointer_roots(program)
+        self._formulas = Formulas(program, facts)
 
     def record(self, witness: Witness, *, status: str = "confirmed") -> CompiledRaceRecord:
-        first, second = self._access(witness.first), self._access(witness.second)
-        programs = (witness.first.program, witness.second.program)
-        config: dict[str, Any] = dict(self._facts.config)
-        return CompiledRaceRecord(witness.race_type, first, second, programs, witness.reason, config, status)
+        first, second = self._through(witness.first), self._through(witness.second)
+        found = hint(
+            Question(self._program, self._facts, witness, (first.name, second.name), (first.term, second.term))
+        )
+        return CompiledRaceRecord(
+            race_type=witness.race_type,
+            first=self._access(witness.first, first),
+            second=self._access(witness.second, second),
+            programs=(witness.first.program, witness.second.program),
+            reason=witness.reason,
+            config=dict(self._facts.config),
+            witness=status,
+            cause=found.cause,
+            hint=found.text,
+        )
 
-    def _access(self, side: Side) -> RaceAccess:
-        access = side.access
+    def _through(self, side: Side) -> _Through:
         name, tensor = self._tensor(side)
-        element = None
-        if tensor is not None and side.address_bytes is not None:
-            element = (side.address_bytes - tensor.address) // max(tensor.element_bytes, 1)
+        if tensor is None or side.address_bytes is None:
+            return _Through(name)
+        element = (side.address_bytes - tensor.address) // max(tensor.element_bytes, 1)
+        return _Through(name, element, self._formulas.term(side, name, tensor))
+
+    def _access(self, side: Side, through: _Through) -> RaceAccess:
+        access = side.access
+        site = placed(access.site)
         return RaceAccess(
             op=access.kind.value if access.rmw is None else f"{access.kind.value} {access.rmw}",
             write=access.kind.writes,
             atomic=access.kind.atomic,
-            tensor=name,
-            source=source_line(access.site),
-            element=element,
+            tensor=through.name,
+            source=(site.file, site.line, site.function),
+            element=through.element,
             lane=side.lane,
             iterations=side.iterations,
             address_bytes=side.address_bytes,
             element_bytes=access.element_bytes,
-            callers=tuple(source_line(c) for c in access.site.callers),
+            callers=site.callers,
+            column=site.column,
+            arithmetic=said(through.term),
         )
 
     def _tensor(self, side: Side) -> tuple[str, Tensor | None]:

@@ -13,7 +13,7 @@ def render(report: Report) -> str:
     for occurrence in distinct_findings(report):
         finding = occurrence.finding
         title = f"{finding.rule} {RULES[finding.rule].title}"
-        message = f"{finding.first.place}: {text.said(finding.first)}; {text.said(finding.second)} at "
+        message = f"{finding.first.place}: {text.told(finding.first)}; {text.told(finding.second)} at "
         message += f"{report.place(finding.second.site)}. {finding.reason}"
         lines.append(_command(report, "error", occurrence.site, title, message))
     for unanalysed in distinct_gaps(report):

@@ -21,18 +21,20 @@ _WORST_FIRST = (Status.RACES, Status.UNSUPPORTED, Status.VACUOUS, None, Status.O
 def render(report: Report) -> str:
     title = html.escape(text.summary(count(report)))
     data = json.dumps(_data(report), separators=(",", ":")).replace("<", "\\u003c")
-    parts = {"TITLE": title, "STYLE": _asset("report.css"), "SCRIPT": _scripts(), "DATA": data}
-    page = _asset("report.html")
+    parts = {"TITLE": title, "STYLE": asset("report.css"), "SCRIPT": scripts(), "DATA": data}
+    page = asset("report.html")
     for name, value in parts.items():
         page = page.replace(f"@{name}@", value)
     return page
 
 
-def _scripts() -> str:
-    return "\n".join(_asset(name) for name in ("tensor_map.js", "timeline.js", "report.js"))
+def scripts() -> str:
+    """The scripts of the page."""
+    return "\n".join(asset(name) for name in ("tensor_map.js", "timeline.js", "report.js"))
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A file that the page is made of."""
     return resources.files("racefree.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
@@ -100,7 +102,10 @@ def _side(report: Report, side: Side) -> dict[str, Any]:
         "where": report.place(side.site) if side.site else "",
         "source": _excerpt(report, side.site),
         "line": side.site.line if side.site else 0,
-        "callers": [report.place(caller) for caller in (side.site.callers if side.site else ())],
+        "caret": text.caret(source, side) if (source := report.line(side.site)) is not None else None,
+        "arithmetic": side.arithmetic,
+        "function": side.site.function if side.site else "",
+        "callers": [[c.function, report.place(c)] for c in (side.site.callers if side.site else ())],
     }
 
 

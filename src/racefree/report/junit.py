@@ -71,8 +71,8 @@ def _note(case: ElementTree.Element, tag: str, lines: list[str], kind: str) -> N
 def _race(report: Report, finding: Finding) -> str:
     first, second = finding.first, finding.second
     return (
-        f"{report.place(finding.site)}: {finding.rule} {RULES[finding.rule].title}: {text.said(first)}; "
-        f"{text.said(second)} at {report.place(second.site)}"
+        f"{report.place(finding.site)}: {finding.rule} {RULES[finding.rule].title}: {text.told(first)}; "
+        f"{text.told(second)} at {report.place(second.site)}"
     )
 
 

@@ -8,7 +8,7 @@ from racefree.access import Site
 from racefree.launch import Launch
 from racefree.report import rules
 from racefree.report.model import Claim, Finding, Gap, Side, Subject
-from racefree.verdict import CompiledRaceRecord, RaceAccess, RaceConfigVerdict, Replay, ReplayOutcome, SourceLine, Status
+from racefree.verdict import CompiledRaceRecord, RaceAccess, RaceConfigVerdict, Replay, ReplayOutcome, Status
 
 
 def subject(launch: Launch, *, records: dict[str, Any], repeats: int = 1) -> Subject:
@@ -47,43 +47,6 @@ def rule_of(record: CompiledRaceRecord) -> str:
     return rules.INSIDE_READ_WRITE if inside else rules.BETWEEN_READ_WRITE
 
 
-def hint_of(record: CompiledRaceRecord) -> str:
-    """One sentence on what usually mends a race of this shape."""
-    first, second = record.first, record.second
-    inside = record.programs[0] == record.programs[1]
-    if first.tensor and second.tensor and first.tensor != second.tensor:
-        return f"{first.tensor} and {second.tensor} share storage: pass tensors that do not overlap"
-    match rule_of(record):
-        case rules.ATOMICS_APART:
-            return 'give both atomics scope="gpu" (the default) and the same element type'
-        case rules.ATOMIC_AND_PLAIN:
-            plain = second if first.atomic else first
-            if plain.write:
-                return "initialise the memory before the launch, or make the plain store an atomic too"
-            return (
-                "read the value in a later launch, or make the load an atomic read and order it by release and acquire"
-            )
-        case rules.INSIDE_WRITES if first.source == second.source and first.iterations == second.iterations:
-            return "several lanes of one store share an element: mask all but one of them, or use an atomic"
-        case rules.INSIDE_WRITES | rules.INSIDE_READ_WRITE:
-            return "put tl.debug_barrier() between the two accesses, or keep each element on one lane"
-        case rules.BETWEEN_WRITES if first.source == second.source and not inside:
-            return _hint_same_store(first, second)
-        case rules.BETWEEN_READ_WRITE if first.element == second.element and first.lane == second.lane:
-            return (
-                "if this adds to memory that programs share, use tl.atomic_add; else write to a tensor that is not read"
-            )
-    return "give each program its own elements, or split the kernel into two launches"
-
-
-def _hint_same_store(first: RaceAccess, second: RaceAccess) -> str:
-    if first.lane == second.lane and first.iterations == second.iterations:
-        return (
-            "the address is the same in both programs: does it miss a tl.program_id axis, or the mask of one program?"
-        )
-    return "the blocks of two programs overlap: is the program id multiplied by the block size, and the tail masked?"
-
-
 def _finding(record: CompiledRaceRecord) -> Finding:
     first, second = (_side(a, p) for a, p in zip((record.first, record.second), record.programs, strict=True))
     return Finding(
@@ -92,7 +55,7 @@ def _finding(record: CompiledRaceRecord) -> Finding:
         first=first,
         second=second,
         reason=record.reason,
-        hint=hint_of(record),
+        hint=record.hint,
         config=config_text(record.config),
     )
 
@@ -109,14 +72,16 @@ def _side(access: RaceAccess, program: tuple[int, int, int]) -> Side:
         writes=access.write,
         actor=f"program {program}",
         place=f"{access.tensor or '?'}[{at}]",
-        site=site_of(access.source, access.callers),
+        site=site_of(access),
         detail=", ".join(detail),
+        arithmetic=access.arithmetic,
     )
 
 
-def site_of(source: SourceLine, callers: tuple[SourceLine, ...] = ()) -> Site:
-    """A record's (file, line, function) as a site."""
-    return Site(source[0], source[1], 0, source[2], tuple(Site(c[0], c[1], 0, c[2]) for c in callers))
+def site_of(access: RaceAccess) -> Site:
+    """Where an access of a record stands."""
+    file, line, function = access.source
+    return Site(file, line, access.column, function, access.callers)
 
 
 def _gap(launch: Launch, config: RaceConfigVerdict) -> Gap:

@@ -56,7 +56,7 @@ def _race(report: Report, occurrence: Occurrence) -> str:
 
 
 def _access(report: Report, side: Side) -> list[str]:
-    lines = [f"{_escaped(text.said(side))}, `{report.place(side.site)}`:"]
+    lines = [f"{_escaped(text.told(side))}, `{report.place(side.site)}`:"]
     source = report.line(side.site)
     if source is not None:
         fence = "````" if "```" in source else "```"

@@ -19,7 +19,10 @@ from racefree.verdict import Status
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One access of a race. `actor` is who does it (`program (1, 0, 0)`), `place` the memory it meets the other on."""
+    """One access of a race. `actor` is who does it (`program (1, 0, 0)`), `place` the memory it meets the other on.
+
+    `arithmetic` says how it got there: equal expressions, from the formula to its value.
+    """
 
     operation: str
     writes: bool
@@ -27,6 +30,7 @@ class Side:
     place: str
     site: Site | None
     detail: str = ""
+    arithmetic: str = ""
 
 
 @dataclass(frozen=True, slots=True)

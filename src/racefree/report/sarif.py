@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from racefree.access import Site
 from racefree.report import exits, text
-from racefree.report.model import Occurrence, Report, allowed_findings, distinct_findings, distinct_gaps
+from racefree.report.model import Occurrence, Report, Side, allowed_findings, distinct_findings, distinct_gaps
 from racefree.report.rules import RULES, Rule
 from racefree.verdict import Status
 
@@ -78,7 +78,7 @@ def _plain_rule(name: str, what: str) -> Json:
 def _races(report: Report, occurrences: Iterable[Occurrence]) -> Iterator[Json]:
     for occurrence in occurrences:
         finding = occurrence.finding
-        said = f"{text.said(finding.first)}; {text.said(finding.second)}"
+        said = f"{text.told(finding.first)}; {text.told(finding.second)}"
         parts = [f"{RULES[finding.rule].title} on {finding.first.place}: {said}.", finding.reason]
         if finding.hint:
             parts.append(f"Hint: {finding.hint}.")
@@ -97,11 +97,12 @@ def _locations(report: Report, occurrence: Occurrence) -> Json:
     finding, subject = occurrence.finding, occurrence.subject
     located: Json = {}
     if occurrence.site is not None:
-        located["locations"] = [_location(report, occurrence.site)]
+        side = finding.first if finding.first.site else finding.second
+        located["locations"] = [_location(report, occurrence.site, side=side)]
     related: list[Json] = []
     for side in (finding.first, finding.second):
         if side.site is not None:
-            related.append(_location(report, side.site, text.said(side), len(related)))
+            related.append(_location(report, side.site, text.told(side), len(related), side=side))
             related += [
                 _location(report, c, "called from here", len(related) + i) for i, c in enumerate(side.site.callers)
             ]
@@ -147,7 +148,10 @@ def _proofs(report: Report) -> Iterator[Json]:
             }
 
 
-def _location(report: Report, site: Site, message: str = "", number: int | None = None) -> Json:
+def _location(
+    report: Report, site: Site, message: str = "", number: int | None = None, *, side: Side | None = None
+) -> Json:
+    """A place in a file; of a `side`, the region is as wide as what the text puts its caret under."""
     shown = report.path(site.file)
     inside = not PurePath(shown).is_absolute() and not shown.startswith("<")
     artifact: Json = {"uri": quote(shown), "uriBaseId": _ROOT} if inside else {"uri": _uri(site.file)}
@@ -156,6 +160,8 @@ def _location(report: Report, site: Site, message: str = "", number: int | None 
         region["startColumn"] = site.column
     snippet = report.line(site)
     if snippet is not None:
+        if site.column and side is not None and side.site == site:
+            region["endColumn"] = site.column + text.caret(snippet, side)[1]
         region["snippet"] = {"text": snippet}
     location: Json = {"physicalLocation": {"artifactLocation": artifact, "region": region}}
     if number is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -72,7 +73,7 @@ def race(report: Report, occurrence: Occurrence, options: Options) -> str:
         f"{RULES[finding.rule].title} on {finding.first.place}"
     )
     lines = [head, *_context(report, occurrence)]
-    lines += _accesses(report, (finding.first, finding.second), paint)
+    lines += _accesses(report, (finding.first, finding.second), options)
     lines += _labelled("why", finding.reason, options)
     lines += _labelled("hint", finding.hint, options)
     if not options.quiet:
@@ -94,25 +95,42 @@ def _context(report: Report, occurrence: Occurrence) -> list[str]:
     return lines
 
 
-def _accesses(report: Report, sides: tuple[Side, Side], paint: Paint) -> list[str]:
-    """Both accesses with their source lines; a caret line under each says who does what there."""
+def _accesses(report: Report, sides: tuple[Side, Side], options: Options) -> list[str]:
+    """Both accesses with their source lines; under each a caret, who does what there, and how its address came about."""
     numbers = [str(side.site.line) for side in sides if side.site]
-    gutter = max((len(number) for number in numbers), default=1)
+    gutter = " " * max((len(number) for number in numbers), default=1)
     lines: list[str] = []
     for side in sides:
         source = report.line(side.site)
-        told = said(side)
         if side.site is None or source is None:
             where = f" at {report.place(side.site)}" if side.site else ""
-            lines.append(f"  {' ' * gutter} | {told}{where}")
+            lines.append(f"  {gutter} | {said(side)}{where}")
+            lines += [f"  {gutter} |   {line}" for line in _beside(report, side)]
             continue
-        start, length = _span(source, side.operation)
-        text = source.expandtabs(4)
         if side.site != sides[0].site and sides[0].site and side.site.file != sides[0].site.file:
-            lines.append(f"  {' ' * gutter} | {report.path(side.site.file)}")
-        lines.append(f"  {side.site.line:>{gutter}} | {text}")
-        lines.append(f"  {' ' * gutter} | {' ' * start}{paint('^' * length, 'caret')} {told}")
-        lines += [f"  {' ' * gutter} |   called from {report.place(caller)}" for caller in side.site.callers]
+            lines.append(f"  {gutter} | {report.path(side.site.file)}")
+        lines.append(f"  {side.site.line:>{len(gutter)}} | {source.expandtabs(4)}")
+        start, length = caret(source, side)
+        mark = options.paint("^" * length, "caret")
+        words = [said(side), *_beside(report, side)]
+        at = start + length + 1
+        room = options.width - len(gutter) - 5 - at
+        if max(map(len, words)) > room:
+            lines.append(f"  {gutter} | {' ' * start}{mark}")
+            at = max(0, min(start, options.width - len(gutter) - 5 - max(map(len, words))))
+        else:
+            lines.append(f"  {gutter} | {' ' * start}{mark} {words.pop(0)}")
+        lines += [f"  {gutter} | {' ' * at}{line}" for line in words]
+    return lines
+
+
+def _beside(report: Report, side: Side) -> list[str]:
+    """The address arithmetic of an access, and the calls that lead to it."""
+    lines = [f"at {side.arithmetic}"] if side.arithmetic else []
+    function = side.site.function if side.site else ""
+    for caller in side.site.callers if side.site else ():
+        lines.append(f"{f'in {function}, ' if function else ''}called at {report.place(caller)}")
+        function = caller.function
     return lines
 
 
@@ -121,14 +139,24 @@ def said(side: Side) -> str:
     return f"{side.operation} of {side.place} by {side.actor}{detail}"
 
 
-def _span(source: str, operation: str) -> tuple[int, int]:
-    """Where to put the caret in a source line (tabs as four columns): under the call, else under the whole statement."""
+def told(side: Side) -> str:
+    """What `said` says, and how the address came about."""
+    return f"{said(side)}, at {side.arithmetic}" if side.arithmetic else said(side)
+
+
+def caret(source: str, side: Side) -> tuple[int, int]:
+    """Where a caret belongs under a source line whose tabs are four columns wide: (start, length).
+
+    Under the call at the column of the access, else under the one call that says its operation, else under the statement.
+    """
     text = source.expandtabs(4)
+    if side.site is not None and 0 < side.site.column <= len(source):
+        start = len(source[: side.site.column - 1].expandtabs(4))
+        return start, len(re.match(r"[\w.]*", text[start:])[0]) or 1  # type: ignore[index]
+    for call in (f"tl.{side.operation}", side.operation):
+        if text.count(call) == 1:
+            return text.index(call), len(call)
     indent = len(text) - len(text.lstrip())
-    for call in (f"tl.{operation}", operation):
-        at = text.find(call)
-        if at >= 0:
-            return at, len(call)
     return indent, max(1, len(text.strip()))
 
 

@@ -31,7 +31,8 @@ def read_program(module: GenericModule) -> Program:
     functions = _functions(parse(module))
     kernel = _kernel(functions)
     name = str(kernel.attributes["sym_name"])
-    reader = Reader(functions, HANDLERS)
+    # Triton 3.7 counts columns from 0, and without the indentation of the function.
+    reader = Reader(functions, HANDLERS, has_columns=not module.triton_version.startswith("3.7."))
     with reader.entering(name, None, kernel.location):
         entry = kernel.regions[0][0].arguments
         bounds = tuple(reader.fresh_of(argument.type) for argument in entry)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from racefree.access import Kind, Scope, Sem, Site
 from racefree.errors import Refused
@@ -48,10 +48,16 @@ def flatten(bounds: Sequence[Bound]) -> tuple[Value, ...]:
 
 
 class Reader:
-    """Reads operations into statements. `handlers` maps operation names to the functions that read them."""
+    """Reads operations into statements. `handlers` maps operation names to the functions that read them.
 
-    def __init__(self, functions: Mapping[str, Operation], handlers: Mapping[str, Handler]) -> None:
+    `has_columns` says that columns in locations count from 1 at the start of the line.
+    """
+
+    def __init__(
+        self, functions: Mapping[str, Operation], handlers: Mapping[str, Handler], *, has_columns: bool = True
+    ) -> None:
         self.functions = functions
+        self._has_columns = has_columns
         self.body: list[Statement] = []
         self._handlers = handlers
         self._names: dict[str, Bound] = {}
@@ -163,8 +169,9 @@ class Reader:
         callers = self._callers
         for frame in reversed(frames):
             function = self._function if frame is outermost else ""
-            site = Site(frame.file, frame.line, frame.column, function, callers)
-            callers = (Site(frame.file, frame.line, frame.column, function), *callers)
+            here = Site(frame.file, frame.line, frame.column if self._has_columns else 0, function)
+            site = replace(here, callers=callers)
+            callers = (here, *callers)
         return site
 
     # ---- statements --------------------------------------------------------------------------------------------------

@@ -1,0 +1,105 @@
+"""Racy kernels, one for each cause a hint can name, and twins that must not be told the same."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def no_mask(x, out, columns, BLOCK: tl.constexpr):
+    row, lanes = tl.program_id(0), tl.arange(0, BLOCK)
+    tl.store(out + row * columns + lanes, tl.load(x + row * columns + lanes, mask=lanes < columns))
+
+
+@triton.jit
+def mask_too_wide(x, out, columns, n, BLOCK: tl.constexpr):
+    row, lanes = tl.program_id(0), tl.arange(0, BLOCK)
+    tl.store(out + row * columns + lanes, 1.0, mask=row * columns + lanes < n)
+
+
+@triton.jit
+def stride_below_block(out, n, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * (BLOCK // 2) + tl.arange(0, BLOCK)
+    tl.store(out + lanes, 1.0, mask=lanes < n)
+
+
+@triton.jit
+def columns_overlap(out, ld, BLOCK: tl.constexpr):
+    rows, columns = tl.arange(0, 4), tl.program_id(1) * 8 + tl.arange(0, BLOCK)
+    tl.store(out + rows[:, None] * ld + columns[None, :], 1.0, mask=columns[None, :] < ld)
+
+
+@triton.jit
+def no_program_id(out, BLOCK: tl.constexpr):
+    tl.store(out + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), 1.0)
+
+
+@triton.jit
+def load_add_store(x, total, BLOCK: tl.constexpr):
+    added = tl.sum(tl.load(x + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)), 0)
+    tl.store(total, tl.load(total) + added)
+
+
+@triton.jit
+def load_max_store(x, total, BLOCK: tl.constexpr):
+    most = tl.max(tl.load(x + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)), 0)
+    tl.store(total, tl.maximum(tl.load(total), most))
+
+
+@triton.jit
+def publish(data, flag, out, GIVE: tl.constexpr, TAKE: tl.constexpr, FENCE: tl.constexpr, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    if tl.program_id(0) == 0:
+        tl.store(data + lanes, lanes)
+        if FENCE:
+            tl.debug_barrier()
+        tl.atomic_xchg(flag, 1, sem=GIVE)
+    else:
+        while tl.atomic_cas(flag, 1, 1, sem=TAKE) == 0:
+            pass
+        tl.store(out + lanes, tl.load(data + lanes))
+
+
+@triton.jit
+def scatter(index, out, BLOCK: tl.constexpr):
+    places = tl.load(index + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK))
+    tl.store(out + places, 1.0)
+
+
+@triton.jit
+def shift(a, b, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(b + lanes, tl.load(a + lanes + BLOCK))
+
+
+@triton.jit
+def reversed_in_place(x, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(x + BLOCK - 1 - lanes, tl.load(x + lanes))
+
+
+@triton.jit
+def lanes_meet(out, BLOCK: tl.constexpr):
+    tl.store(out + tl.arange(0, BLOCK) // 2, 1.0)
+
+
+@triton.jit
+def narrow(counts):
+    tl.atomic_add(counts, 1, scope="cta")
+
+
+@triton.jit
+def cleared_and_counted(counts):
+    if tl.program_id(0) == 0:
+        tl.store(counts, 0)
+    tl.atomic_add(counts, 1)
+
+
+@triton.jit
+def walks_on(out, BLOCK: tl.constexpr):
+    for step in range(3):
+        tl.store(out + tl.program_id(0) * 2 * BLOCK + step * BLOCK + tl.arange(0, BLOCK), 1.0)
+
+
+@triton.jit
+def two_a_row(out, BLOCK: tl.constexpr):
+    tl.store(out + tl.program_id(0) // 2 * BLOCK + tl.arange(0, BLOCK), 1.0)

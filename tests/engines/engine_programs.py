@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+from unittest.mock import patch
 
 from racefree.access import Dim, Pattern
+from racefree.engines import scan
 from racefree.engines.builder import ProgramBuilder
 from racefree.engines.footprints import Conflicts
 from racefree.engines.order import Order
@@ -19,7 +21,6 @@ from racefree.engines.program import (
     WaitMode,
 )
 from racefree.engines.reference.brute import Hazard
-from racefree.engines.scan import racing_accesses
 
 R, W = AccessFlag.NONE, AccessFlag.WRITE
 
@@ -292,10 +293,19 @@ def _loop_part(
 
 
 def found_hazards(order: Order, met: Conflicts) -> set[Hazard]:
-    """The races of the fast engine in the form of the brute force; checks that none is listed twice."""
-    racing = racing_accesses(order, met)
+    """The races of the fast engine in the form of the brute force, none listed twice, with and without a first pass."""
+    direct = _hazards(order, met, suspects_from=10**9, looks=64)
+    assert direct == _hazards(order, met, suspects_from=0, looks=64) == _hazards(order, met, suspects_from=0, looks=0)
+    return direct
+
+
+def _hazards(order: Order, met: Conflicts, *, suspects_from: int, looks: int) -> set[Hazard]:
+    with patch.object(scan, "SUSPECTS_FROM", suspects_from), patch.object(scan, "MOST_LOOKS", looks):
+        racing = scan.racing_accesses(order, met)
+        one = scan.racing_accesses(order, met, every_pair=False)
     found: set[Hazard] = set()
     for first, x, second, y in racing.rows.tolist():
         found.add(Hazard(first, second, x, y) if x < y else Hazard(second, first, y, x))
     assert racing.count == len(racing.rows) == len(found)
+    assert one.rows.tolist() == [] if not found else one.rows.tolist()[0] in racing.rows.tolist()
     return found

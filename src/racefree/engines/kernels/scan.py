@@ -18,6 +18,7 @@ def scan(
     read: I32,
     access_start: I64,
     footprint: I32,
+    access_writes: U8,
     chain: I32,
     meet_start: I64,
     meets: I32,
@@ -27,18 +28,20 @@ def scan(
     chain_async: U8,
     alive: I32,
     nodes: I64,
+    suspect: U8,
     every_pair: bool,
     found: I64,
 ) -> int:
     """Writes rows (first step, first access, second step, second access) to `found` and returns how many pairs there are,
     which may be more than fit.
 
-    Accesses `access_start[i]:access_start[i + 1]` belong to instruction i. Access a touches `footprint[a]` and belongs to
-    chain `chain[a]`: one for each footprint, engine, direction and kind of completion; those of footprint f are
-    `chain_start[f]..chain_start[f + 1]`. A synchronous chain is walked newest first up to the first access known to have
-    happened. From an asynchronous one, accesses that engine e knows to have happened are unlinked for e; `alive` numbers
-    these chains. `nodes` holds the number of nodes of all chains and of the asynchronous ones, and the number of the latter.
-    Without `every_pair`, stops at the first.
+    Accesses `access_start[i]:access_start[i + 1]` belong to instruction i; those with a mark in `suspect` (one place for each
+    access of each step, in the order of `sequence`) are compared with earlier ones. Access a touches `footprint[a]` and
+    belongs to chain `chain[a]`: one for each footprint, engine, direction and kind of completion; those of footprint f are
+    `chain_start[f]..chain_start[f + 1]`, none where nothing on it can race. A synchronous chain is walked newest first up to
+    the first access known to have happened. From an asynchronous one, accesses that engine e knows to have happened are
+    unlinked for e; `alive` numbers these chains. `nodes` holds the number of nodes of all chains and of the asynchronous
+    ones, and the number of the latter. Without `every_pair`, stops at the first.
     """
     engines = clock.shape[1]
     node_step = np.empty(nodes[0], dtype=np.int32)
@@ -52,13 +55,17 @@ def scan(
     used = 0
     linked = 0
     pairs = 0
+    place = 0
     room = len(found)
     for step in sequence:
         first, last = access_start[instruction[step]], access_start[instruction[step] + 1]
         mine = engine[step]
         here = position[step]
         for access in range(first, last):
-            writes = chain_writes[chain[access]]
+            place += 1
+            if suspect[place - 1] == 0:
+                continue
+            writes = access_writes[access]
             touched = footprint[access]
             for entry in range(meet_start[touched], meet_start[touched + 1]):
                 other = meets[entry]
@@ -112,6 +119,8 @@ def scan(
                         at = following
         for access in range(first, last):
             line = chain[access]
+            if line < 0:
+                continue
             node_step[used] = step
             node_access[used] = access
             if chain_async[line] == 0:

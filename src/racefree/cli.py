@@ -24,10 +24,10 @@ from racefree import baseline
 from racefree.config import settings
 from racefree.errors import InputError, MissingPackage, RacefreeError, UnsupportedVersion
 from racefree.frontends import Found, FrontEnd, Request, front_end, inputs
-from racefree.launch import Launch
 from racefree.replaying import MOST_PROGRAMS
 from racefree.report import exits, formats, text
 from racefree.report.model import Ending, Report
+from racefree.report.progress import progress
 from racefree.report.rules import RULES, explain
 
 _SCRIPT_OPTIONS = {"ignore_unknown_options": True, "allow_interspersed_args": False}
@@ -205,7 +205,7 @@ def _check(paths: Sequence[Path], arguments: Sequence[str], options: dict[str, A
         ]
         known, write_known = _baselines(chosen.baseline, options.get("write_baseline"))
         with _script_output_on_stderr() as stdout:
-            with _progress(found), _stopped_by_signals():
+            with _progress(found, quiet=bool(options.get("quiet"))), _stopped_by_signals():
                 failed = _run(requests, found)
             report = found.report(seconds=time.perf_counter() - start)
             if write_known is not None:
@@ -352,28 +352,16 @@ def _stopped_by_signals() -> Iterator[None]:
 
 
 @contextmanager
-def _progress(found: Found) -> Iterator[None]:
-    """A line on stderr with the launches analysed so far, on a terminal only."""
-    if not sys.stderr.isatty():
+def _progress(found: Found, *, quiet: bool) -> Iterator[None]:
+    """Inside the block stderr says now and then how far the run has come."""
+    if quiet:
         yield
         return
-    last = 0.0
-
-    def show(launch: Launch) -> None:
-        nonlocal last
-        now = time.perf_counter()
-        if now - last < 0.1:
-            return
-        last = now
-        racing = sum(bool(each.races) for each in found.launches)
-        line = f"{len(found.launches)} launches analysed, {racing} racing: {launch.kernel}"
-        click.echo(f"\r\x1b[K{line[: shutil.get_terminal_size().columns - 1]}", err=True, nl=False)
-
-    found.on_launch = show
+    found.progress = progress(sys.stderr)
     try:
         yield
     finally:
-        click.echo("\r\x1b[K", err=True, nl=False)
+        found.progress.close()
 
 
 def _write(

@@ -16,6 +16,7 @@ from racefree.config import Settings
 from racefree.errors import InputError
 from racefree.launch import Launch
 from racefree.report.model import Report, Script, Subject
+from racefree.report.progress import Progress
 
 HEAD_BYTES = 4096
 """How much of a file a front end sees to recognise it."""
@@ -48,7 +49,7 @@ class Request:
 
 @dataclass(slots=True)
 class Found:
-    """What a run has found so far. `on_launch` is called after each launch, for a progress line."""
+    """What a run has found so far. `progress` hears what is being analysed."""
 
     launches: list[Launch] = field(default_factory=list)
     subjects: list[Subject] = field(default_factory=list)
@@ -56,13 +57,18 @@ class Found:
     tracebacks: list[str] = field(default_factory=list)
     script: Script | None = None
     interrupted: bool = False
-    on_launch: Callable[[Launch], None] | None = None
+    progress: Progress | None = None
     root: str = field(default_factory=os.getcwd)
+
+    def begin(self, name: str) -> None:
+        """Says that the analysis of a launch (or of anything else with this name) begins."""
+        if self.progress is not None:
+            self.progress.began(name)
 
     def add(self, launch: Launch) -> None:
         self.launches.append(launch)
-        if self.on_launch is not None:
-            self.on_launch(launch)
+        if self.progress is not None:
+            self.progress.analysed(launch)
 
     def report(self, *, seconds: float = 0.0) -> Report:
         from racefree.report.allowances import stale_comments

@@ -24,6 +24,7 @@ def check(requests: Sequence[Request], found: Found) -> None:
     asked = requests[0]
     if asked.replays is not None:
         found.notes.append("engine programs were not replayed: they have no kernel that Triton's interpreter could run")
+    found.begin(paths[0] if len(paths) == 1 else f"{len(paths)} engine programs")
     verdict = check_files(
         paths,
         order=asked.order,

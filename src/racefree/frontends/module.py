@@ -53,6 +53,7 @@ def check(request: Request, found: Found) -> None:
     taken = () if request.num_warps else (f"taken to run with {_USUAL_WARPS} warps; --num-warps says otherwise",)
     captured = CapturedLaunch(program.name, program.site, here, (CapturedConfig(facts, module),), taken)
     analyst = Analyst(request.settings, draws=request.draws)
+    found.begin(captured.kernel)
     launch = analyst.decide(captured).launch
     found.add(launch if request.replays is None else without_kernel(launch, "a TTIR module has no kernel to run"))
     found.tracebacks += analyst.tracebacks

@@ -53,6 +53,8 @@ def check(request: Request, found: Found) -> None:
             skipped.set()
             if keep is not None:
                 keep(captured)
+            if spool.in_owner:
+                found.begin(captured.kernel)
 
         path = request.path.absolute()  # the script may change the folder it runs in
         replayer = None if request.replays is None else Replayer(request.replays, SECONDS * request.settings.budget)

@@ -23,6 +23,12 @@ def stride_below_block(out, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def update_below_block(x, n, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * (BLOCK // 2) + tl.arange(0, BLOCK)
+    tl.store(x + lanes, tl.load(x + lanes, mask=lanes < n) + tl.load(x + lanes + 1, mask=lanes < n), mask=lanes < n)
+
+
+@triton.jit
 def columns_overlap(out, ld, BLOCK: tl.constexpr):
     rows, columns = tl.arange(0, 4), tl.program_id(1) * 8 + tl.arange(0, BLOCK)
     tl.store(out + rows[:, None] * ld + columns[None, :], 1.0, mask=columns[None, :] < ld)

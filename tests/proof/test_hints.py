@@ -168,3 +168,14 @@ def test_a_barrier_is_not_missed_where_it_stands() -> None:
     rest = FLAGS | {"TAKE": "relaxed"}
     for record in races("publish", integers(), integers(1), integers(), grid=(2,), **rest):
         assert "tl.debug_barrier()" not in record.hint
+
+
+def test_each_load_of_an_update_gets_the_hint_that_is_true_of_it() -> None:
+    """Only a load of the stored element itself shares the stride of the store; none of them wants an atomic."""
+    told = {}
+    for record in races("update_below_block", floats(), 1000, BLOCK=256):
+        if record.programs[0] != record.programs[1]:
+            loads = [side.column for side in (record.first, record.second) if not side.write]
+            told[tuple(loads)] = record.cause
+    first, second = sorted(column for columns in told for column in columns)
+    assert told == {(): Cause.STRIDE_BELOW_BLOCK, (first,): Cause.STRIDE_BELOW_BLOCK, (second,): Cause.SHARED}

@@ -47,6 +47,17 @@ class Question:
         first, second = self.accesses
         return first.index == second.index
 
+    @property
+    def alike(self) -> bool:
+        """True when both sides compute their address in the same way."""
+        first, second = self.accesses
+        return first.pointer.index == second.pointer.index
+
+    @property
+    def writer(self) -> Access:
+        first, second = self.accesses
+        return first if first.kind.writes else second
+
 
 def hint(question: Question) -> Hint:
     """The first cause that fits, the most telling first."""
@@ -122,7 +133,7 @@ def _blocks(question: Question) -> Hint | None:
     """The programs lie closer together than what each of them touches."""
     first, second = question.terms
     axes = _differing(question)
-    if not question.once or len(axes) != 1 or first is None or second is None:
+    if not question.alike or len(axes) != 1 or first is None or second is None:
         return None
     growth = coefficients(first)
     program, apart = _named(first, f"pid[{axes[0]}]", "pid"), _differences(first, second)
@@ -139,7 +150,7 @@ def _blocks(question: Question) -> Hint | None:
     unit = "elements" if abs(growth[lane]) == 1 else f"steps of {abs(growth[lane])} elements"
     along = "" if len([n for n in shape if n > 1]) == 1 else f" along {lane}"
     said = f"programs start {step} {unit} apart, but a block spans {extent}{along}"
-    if question.accesses[0].mask is not None:
+    if question.writer.mask is not None:
         return Hint(Cause.STRIDE_BELOW_BLOCK, f"{said}: multiply the program id by the block size")
     if _scaled_by_argument(first, program):
         return Hint(Cause.MISSING_MASK, f"{said} and the {_word(question)} has no mask: mask the lanes from {step} on")
@@ -153,7 +164,7 @@ def _loops(question: Question) -> Hint | None:
     """A loop that walks from the block of one program into that of another."""
     first, second = question.terms
     axes = _differing(question)
-    if not question.once or len(axes) != 1 or first is None or second is None:
+    if not question.alike or len(axes) != 1 or first is None or second is None:
         return None
     growth, apart = coefficients(first), _differences(first, second)
     program = _named(first, f"pid[{axes[0]}]", "pid")
@@ -173,7 +184,7 @@ def _meeting(question: Question) -> Hint | None:
 def _update(question: Question) -> Hint | None:
     """A store of what a load of the same address gave, changed."""
     for store in question.accesses:
-        if store.kind is not Kind.STORE or not store.operands:
+        if store.kind is not Kind.STORE or not store.operands or not question.alike:
             continue
         operation = _updates(question.program, store)
         if operation is None:
@@ -230,7 +241,7 @@ def _share_storage(facts: LaunchFacts, *names: str) -> bool:
 
 
 def _word(question: Question) -> str:
-    return "store" if question.accesses[0].kind is Kind.STORE else "access"
+    return "store" if question.writer.kind is Kind.STORE else "access"
 
 
 def _differing(question: Question) -> list[int]:

@@ -19,6 +19,9 @@ from racefree.proof.replay import Event
 PATIENCE = 12
 """How often instances that wait in vain look again before they are taken to wait for ever."""
 
+MOST_NODES = 8000
+"""Executed lanes of one interleaving; one that takes more is taken for endless, and tells nothing but the races so far."""
+
 
 @dataclass(frozen=True, slots=True)
 class Explored:
@@ -33,6 +36,10 @@ class Explored:
         return "races" if self.race is not None else "ok" if self.complete else "unknown"
 
 
+class Endless(Exception):
+    """An instance that goes on and on."""
+
+
 def explore(program: Program, facts: LaunchFacts, *, limit: int = 3000) -> Explored:
     """The first race found, or none after all interleavings."""
     todo: list[tuple[tuple[int, ...], frozenset[int]]] = [((), frozenset())]
@@ -40,12 +47,15 @@ def explore(program: Program, facts: LaunchFacts, *, limit: int = 3000) -> Explo
     while todo:
         prefix, asleep = todo.pop()
         run = Run(program, facts)
-        _settle(run)
-        for number in prefix:
-            _take(run, number)
-        siblings = _finish(run, prefix, asleep)
-        todo.extend(reversed(siblings[1]))
-        if not siblings[0]:
+        try:
+            _settle(run)
+            for number in prefix:
+                _take(run, number)
+            ended, siblings = _finish(run, prefix, asleep)
+        except Endless:
+            return Explored(unordered(run.nodes, facts) or _inside(run.nodes, facts), False, finished)
+        todo.extend(reversed(siblings))
+        if not ended:
             continue
         finished += 1
         race = unordered(run.nodes, facts) or _inside(run.nodes, facts)
@@ -83,6 +93,8 @@ def _settle(run: Run) -> None:
     """All plain tiles that can be touched are."""
     for instance in run.instances:
         while instance.pending is not None and _is_plain_tile(instance.pending):
+            if len(run.nodes) > MOST_NODES:
+                raise Endless
             run.step(instance)
 
 
@@ -96,6 +108,8 @@ def _take(run: Run, number: int) -> None:
     before = instance.pending
     assert before is not None
     quiet = _changes_nothing(run, before)
+    if len(run.nodes) > MOST_NODES:
+        raise Endless
     run.step(instance)
     after = instance.pending
     if quiet and after is not None and _same_poll(before, after):

@@ -23,8 +23,12 @@ class Scale:
 
 LARGE = Scale(14, 65536, (32, 64, 128, 256), (4, 7, 12), ((5,), (7,), (12,), (3, 3), (2, 5), (13,)))
 
-DTYPES = ("int32", "int32", "int32", "float32", "float32", "int16", "int8", "int64", "float16", "uint8")
-WIDTH = {"int8": 1, "uint8": 1, "int16": 2, "float16": 2, "int32": 4, "float32": 4, "int64": 8}
+DTYPES = (
+    *("int32", "int32", "int32", "float32", "float32", "int16", "int8", "int64", "float16"),
+    *("uint8", "uint16", "uint32", "bfloat16", "float64"),
+)
+WIDTH = {"int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "float16": 2, "bfloat16": 2, "int32": 4, "uint32": 4}
+WIDTH |= {"float32": 4, "int64": 8, "float64": 8}
 
 
 @dataclass(slots=True)
@@ -275,6 +279,9 @@ class Generator:
             [t for t in self.tensors if t not in ("tab", "ok")] + (["tab"] if self.chance(0.02) else [])
         )
 
+    def fence(self, probability: float) -> list[Node]:
+        return [Node("tl.debug_barrier()")] if self.chance(probability) else []
+
     def store(self, scope: Scope) -> list[Node]:
         tensor, tile = self.written(), self.chance(0.85)
         index = self.place(tensor, scope, tile=tile)
@@ -301,7 +308,7 @@ class Generator:
         index = self.place(tensor, scope, tile=tile)
         mask, name, at = self.mask(scope, index), self.fresh("v"), self.fresh("i")
         shift = " + 1" if self.chance(0.08) else ""
-        barrier = [Node("tl.debug_barrier()")] if self.chance(0.25) else []
+        barrier = self.fence(0.25)
         value = self.rng.choice((f"{name} + 1", f"{name} * 2", f"{name}")) if self.chance(0.85) else "1"
         if tile and self.chance(0.12) and len(self.tile) == 1:
             value = self.rng.choice((f"tl.cumsum({name}, 0)", f"tl.sum({name}, 0) + {self.lane.text}"))
@@ -440,7 +447,7 @@ class Generator:
             if choice < 3:
                 return self.branch(scope, depth)
             return self.loop(scope, depth) if choice < 9 else self.whiling(scope, depth)
-        if self.patterns and self.chance(0.25):
+        if self.patterns and self.chance(0.33):
             return self.rng.choice(self.patterns)(self, scope)
         match self.rng.randrange(12):
             case 0 | 1 | 2 | 3:
@@ -520,7 +527,7 @@ class Generator:
             nodes += self.statement(scope, 2)
             if rng.random() < 0.05:
                 nodes.append(Node(f"if {self.condition(scope, tile=False).text}:", [Node("return")]))
-        num_warps = rng.choice((1, 1, 1, 2, 4))
+        num_warps = rng.choice((1, 1, 1, 2, 4, 8))
         return Kernel(seed, nodes, self.tensors, self.scalars, grid, num_warps)
 
     def lanes(self, nodes: list[Node], scope: Scope) -> None:

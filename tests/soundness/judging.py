@@ -59,13 +59,17 @@ class Judged:
     all_pairs: bool = False
 
 
+MOST_STEPS = 3000
+"""Accesses, barriers and iterations of one instance: a kernel that takes more never ends."""
+
+
 def judge(program: Program, facts: LaunchFacts, *, strict_lanes: bool = False) -> Judged:
     """The truth about one launch, as far as enumeration can tell."""
     try:
-        weak = enumerate_races(program, facts, Rules(strict_lanes, cross_lanes=False))
+        weak = enumerate_races(program, facts, Rules(strict_lanes, cross_lanes=False), max_steps=MOST_STEPS)
         found = weak
         if weak.races and _mixes(program):
-            found = enumerate_races(program, facts, Rules(strict_lanes, cross_lanes=True))
+            found = enumerate_races(program, facts, Rules(strict_lanes, cross_lanes=True), max_steps=MOST_STEPS)
     except Unreplayable as error:
         return Judged("unknown", error.reason)
     if found.out_of_bounds and not weak.races:

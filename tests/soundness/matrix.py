@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -108,7 +109,9 @@ def main() -> None:
         for entry in proved_entries():
             if not options.names or entry.name in options.names:
                 how = Options(lanes="strict" if options.strict else "default")
+                began = time.process_time()
                 found += cells(entry, Path(folder), how, interleavings=options.interleavings, grids=options.grids)
+                sys.stderr.write(f"{entry.name}: {time.process_time() - began:.1f} s\n")
     out = sys.stdout
     out.write("R races, ok proved, ok* for any grid, ? no claim, - does not compile, (x) what is true, !! wrong\n")
     out.writelines(f"{line}\n" for line in table(found))

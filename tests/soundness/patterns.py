@@ -135,7 +135,7 @@ def reshaped(g: Generator, scope: Scope) -> list[Node]:
     return [
         Node(f"{at} = {index.text}"),
         Node(f"{name} = tl.load({tensor} + {at})"),
-        *([Node("tl.debug_barrier()")] if g.chance(0.2) else []),
+        *g.fence(0.2),
         Node(f"tl.store({tensor} + {change.format(at)}, {second.format(name)})"),
     ]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from racefree.graph.program import Op
+from racefree.graph.program import Data, Op
 from racefree.proof.replay.arithmetic import RULES, Context
-from racefree.proof.replay.lanes import Lanes, Taint, element_bits, ones, signed_int
+from racefree.proof.replay.lanes import Lanes, Taint, along, element_bits, objects, ones, signed_int, union
 
 _COMBINE = {
     "add": "arith.addi",
@@ -41,6 +41,23 @@ def folded(op: Op, operands: Sequence[Lanes], taint: Callable[[Op], list[Taint] 
     found = taint(op)
     pattern = np.where(known, bits, np.uint64(0)).reshape(shape)
     return [Lanes(pattern, np.asarray(known).reshape(shape), None if found is None else found[0])]
+
+
+def line_taint(data: Data, operands: Sequence[Lanes]) -> Taint | None:
+    """What each result of a reduction or a product of matrices depends on: its own lines. None where lines are not known."""
+    taints = [o.taint for o in operands if o.taint is not None]
+    if len(taints) < len(operands):
+        return None
+    old, new = data.operands[0].shape, data.results[0].shape
+    if data.name == "tt.reduce" and len(old) == len(new) + 1:
+        axes = [axis for axis in range(len(old)) if old[:axis] + old[axis + 1 :] == new]
+        return along(union(taints, old), axes[0], new, False) if len(axes) == 1 else None
+    if data.name == "tt.dot" and len(old) == 2:
+        left, right, start = taints
+        rows = np.bitwise_or.reduce(left, axis=1)[:, None]
+        columns = np.bitwise_or.reduce(right, axis=0)[None, :]
+        return objects(rows | columns | start, new)
+    return None
 
 
 def _fold(op: Op, value: Lanes) -> tuple[Any, Any] | None:

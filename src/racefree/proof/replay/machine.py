@@ -29,7 +29,7 @@ from racefree.graph.program import (
 )
 from racefree.proof.replay.arithmetic import elementwise
 from racefree.proof.replay.events import Event, Fence, Options, Pid, Steps, Unreplayable
-from racefree.proof.replay.folds import folded
+from racefree.proof.replay.folds import folded, line_taint
 from racefree.proof.replay.lanes import (
     Known,
     Lanes,
@@ -194,7 +194,13 @@ class _Machine:
         self.epoch += one_line and self.facts.num_warps > 1 and prod(shape) >= threads
 
     def _data(self, data: Data) -> None:
-        self._bind(data.results, self._unknowns(data.results, self._all(data.operands), lanewise=data.lanewise))
+        operands = self._all(data.operands)
+        taint = line_taint(data, operands) if self.options.track and self.options.cross_lanes else None
+        if taint is None:
+            results = self._unknowns(data.results, operands, lanewise=data.lanewise)
+        else:
+            results = [unknown(r.shape, taint) for r in data.results]
+        self._bind(data.results, results)
 
     def _unknowns(self, results: tuple[Value, ...], operands: list[Lanes], *, lanewise: bool) -> list[Lanes]:
         return [unknown(r.shape, self._mixed(r.shape, operands, lanewise=lanewise)) for r in results]

@@ -56,7 +56,8 @@ def _decide(program: Program, facts: LaunchFacts, options: Options) -> RaceConfi
             strengthen = False
         if found.status is not Status.OK:
             found = _schedule(program, facts, options, found)
-    if strengthen and found.status in (Status.OK, Status.UNSUPPORTED):
+    hangs = found.refusal is not None and found.refusal.kind == "vacuous"
+    if strengthen and not hangs and found.status in (Status.OK, Status.UNSUPPORTED):
         found = _strengthened(program, facts, options, found)
     return found
 

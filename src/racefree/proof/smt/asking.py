@@ -24,9 +24,18 @@ class Asker:
     def rung(self) -> str:
         return "smt" if self.used_solver else "affine"
 
-    def ask(self, conditions: Sequence[Condition], contents: Contents | None) -> tuple[Answer, Model | None]:
-        """Whether the conditions can hold together; a model when Z3 found one."""
-        if self.sets is not None and self.sets.never(conditions, seconds=self.budget.left_ms() / 1000):
+    def plainly(self, conditions: Sequence[Condition]) -> bool:
+        """True when integer sets alone see that the conditions cannot hold together."""
+        return self.sets is not None and self.sets.never(conditions, seconds=self.budget.left_ms() / 1000)
+
+    def ask(
+        self, conditions: Sequence[Condition], contents: Contents | None, *, branching: bool = False
+    ) -> tuple[Answer, Model | None]:
+        """Whether the conditions can hold together; a model when Z3 found one.
+
+        Integer sets multiply out alternatives, so conditions that have many (`branching`) go to Z3 at once.
+        """
+        if not branching and self.plainly(conditions):
             return "unsat", None
         if contents is not None:
             lemmas = contents.lemmas(conditions)

@@ -180,6 +180,8 @@ def _try(program: Program, facts: LaunchFacts, attempt: Attempt, asker: Asker) -
     fragile: list[Witness] = []
     refusal: Refusal | None = None
     synchronises = bool(relevance(program).synchronising)
+    if attempt.order is not None and attempt.order.stuck():
+        return _passed(Refusal("vacuous", "a loop waits for a value that no program ever writes"), [])
     for question in questions(attempt.reading, attempt.may_meet):
         answer, model = _asked(attempt, question, asker)
         if answer == "unsat":
@@ -210,9 +212,22 @@ def _asked(attempt: Attempt, question: Question, asker: Asker) -> tuple[Answer, 
     if over_digits is not None and asker.never(over_digits, attempt.contents):
         return "unsat", None
     claims = assertions(attempt.reading, question, attempt.domain)
-    unordered = [] if attempt.order is None else attempt.order.unordered(question)
+    if attempt.order is None or question.same_program:
+        drawn = distinctness(attempt.tickets, claims, attempt.domain)
+        return asker.ask([*claims, *drawn], attempt.contents)
+    if asker.plainly(claims):
+        return "unsat", None
+    answer, model = _asked_in_order(attempt, attempt.order.unordered(question), claims, asker)
+    if answer == "unsat" or not attempt.order.handed_on(question):
+        return answer, model
+    return _asked_in_order(attempt, attempt.order.unordered(question, far=True), claims, asker)
+
+
+def _asked_in_order(
+    attempt: Attempt, unordered: list[Condition], claims: list[Condition], asker: Asker
+) -> tuple[Answer, Model | None]:
     drawn = distinctness(attempt.tickets, [*claims, *unordered], attempt.domain)
-    return asker.ask([*claims, *unordered, *drawn], attempt.contents)
+    return asker.ask([*claims, *unordered, *drawn], attempt.contents, branching=bool(unordered))
 
 
 def strided(attempt: Attempt, question: Question) -> list[Condition] | None:

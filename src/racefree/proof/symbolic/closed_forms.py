@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from racefree.proof.symbolic.arithmetic import integer
+from racefree.proof.symbolic.bounds import Bounder
 from racefree.proof.symbolic.records import Obligation
 from racefree.proof.symbolic.replacing import Replacer, leaves
 from racefree.proof.symbolic.terms import (
     ZERO,
+    Choose,
+    Condition,
     Read,
     Relation,
     Sum,
@@ -74,6 +77,33 @@ def _one_unknown(term: Sum) -> bool:
     return (
         not term.constant and len(term.parts) == 1 and isinstance(term.parts[0][0], Unknown) and term.parts[0][1] == 1
     )
+
+
+def drift(
+    name: Var, init: Term | None, following: Term | None, value: Term | None, bounder: Bounder
+) -> list[Condition]:
+    """That a value without a closed form never rises above what it starts with, or never falls below it.
+
+    So it is where each case of the next value is the present one less (or more) some constant, or such a bound itself.
+    """
+    if not isinstance(init, Sum) or not isinstance(following, Sum) or not isinstance(value, Sum):
+        return []
+    falls = rises = True
+    for case in _cases(following):
+        moved = subtract(case, variable(name))
+        low, high = (moved.constant, moved.constant) if not moved.parts else bounder.of(subtract(case, init))
+        falls = falls and high is not None and high <= 0
+        rises = rises and low is not None and low >= 0
+    out = [compare(Relation.LE, value, init)] if falls else []
+    return out + ([compare(Relation.LE, init, value)] if rises else [])
+
+
+def _cases(term: Sum) -> list[Sum]:
+    """What a term may be, by the conditions at its root."""
+    if len(term.parts) != 1 or term.parts[0][1] != 1 or not isinstance(term.parts[0][0], Choose):
+        return [term]
+    arms = (term.parts[0][0].then, term.parts[0][0].other)
+    return [case for arm in arms for case in _cases(add((arm, number(term.constant))))]
 
 
 def mentions(obligation: Obligation, names: Sequence[Var]) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from racefree.graph.program import Access, For, Int, Value, While, walk
 from racefree.proof.symbolic.arithmetic import integer, limits
 from racefree.proof.symbolic.cells import Around, Cell, Passed, guarded, width
-from racefree.proof.symbolic.closed_forms import closed, has_unknown, mentions
+from racefree.proof.symbolic.closed_forms import closed, drift, has_unknown, mentions
 from racefree.proof.symbolic.records import Await, Loop, Obligation
 from racefree.proof.symbolic.replacing import Replacer, leaves
 from racefree.proof.symbolic.terms import (
@@ -28,6 +28,7 @@ from racefree.proof.symbolic.terms import (
     apply,
     both,
     compare,
+    conjunction,
     either,
     is_condition,
     multiply,
@@ -78,7 +79,7 @@ def lower_for(w: Lowering, loop: For, around: Around) -> None:
         index = w.unknown(loop.induction, inner)
     w.env[loop.induction.index] = Cell(index, obligations)
     inits = [w.get(v) for v in loop.inits]
-    _carry(w, loop.carried, inits, loop.yields, inner, lambda lowering: lowering.body(loop.body, inner))
+    _carry(w, loop.carried, inits, loop.yields, inner, lambda lowering, inside: lowering.body(loop.body, inside))
     rounds = _rounds(low, high, step) if exact else None
     for result, init, cell in zip(loop.results, inits, _after(w, loop, inits, round_, rounds), strict=True):
         w.env[result.index] = cell if cell is not None else Cell(w.unknown(result, around), init.obligations)
@@ -117,21 +118,28 @@ def _carry(
     inits: list[Cell],
     yields: tuple[Value, ...],
     inner: Around,
-    fold: Callable[[Lowering], object],
+    fold: Callable[[Lowering, Around], object],
 ) -> None:
-    """Find closed forms by folding a round with placeholders, then fold it for good."""
+    """Find closed forms, or bounds, by folding a round with placeholders; then fold it for good."""
     round_ = inner.loops[-1].iteration
     names = [Var(VarKind.PARAMETER, f"carried{inner.loops[-1].number}:{n}") for n in range(len(carried))]
     probe = w.copy()
     for value, name, init in zip(carried, names, inits, strict=True):
         probe.env[value.index] = Cell(None if init.term is None or is_condition(init.term) else variable(name))
-    fold(probe)
+    fold(probe, inner)
     nexts = [probe.get(v) for v in yields]
     forms = closed(names, [i.term for i in inits], [n.term for n in nexts], round_)
     resolved = Replacer({n: f for n, f in zip(names, forms, strict=True) if isinstance(f, Sum)}.get)
-    for value, form, init, last in zip(carried, forms, inits, nexts, strict=True):
+    always: list[Condition] = []
+    needed = inner.obligations
+    for value, name, form, init, last in zip(carried, names, forms, inits, nexts, strict=True):
         if form is None:
-            w.env[value.index] = Cell(w.unknown(value, inner))
+            cell = w.env[value.index] = Cell(w.unknown(value, inner))
+            bounds = drift(name, init.term, last.term, cell.term, w.bounder)
+            if bounds:
+                always += bounds
+                here = {n: c.term for n, c in zip(names, map(w.get, carried), strict=True) if isinstance(c.term, Sum)}
+                needed |= guarded(_at(last.obligations, Replacer(here.get)), inner.path)
             continue
         kept = frozenset(
             Obligation(o.bits, resolved.sum(o.value), o.low, o.high, resolved.condition(o.guard))
@@ -139,7 +147,7 @@ def _carry(
             if o.value != last.term or not mentions(o, names)
         )
         w.env[value.index] = Cell(form, init.obligations | kept | _fits(w, value, form, inner.path))
-    fold(w)
+    fold(w, replace(inner, path=conjunction((inner.path, *always)), obligations=needed))
 
 
 def _fits(w: Lowering, value: Value, form: Term, path: Condition) -> frozenset[Obligation]:
@@ -224,9 +232,9 @@ def _waits(loop: While, going: Condition) -> bool:
 def _carry_while(w: Lowering, loop: While, around: Around, inner: Around, inits: list[Cell]) -> None:
     number_ = inner.loops[-1].number
 
-    def fold(lowering: Lowering) -> None:
-        passed = lowering.body(loop.before, inner)
-        after = lowering.under(passed.behind(inner), loop.condition, True, (number_, 1))
+    def fold(lowering: Lowering, inside: Around) -> None:
+        passed = lowering.body(loop.before, inside)
+        after = lowering.under(passed.behind(inside), loop.condition, True, (number_, 1))
         after = replace(after, place=(*around.place, (number_, 1)))
         for value, source in zip(loop.after_args, loop.forwarded, strict=True):
             lowering.env[value.index] = lowering.get(source)

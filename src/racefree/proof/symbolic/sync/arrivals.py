@@ -120,6 +120,27 @@ def unordered(question: Question, found: Sequence[Counter], setting: Setting) ->
     return out
 
 
+def counted(seen: Observation, found: Sequence[Counter], setting: Setting, b: int) -> Condition:
+    """What is found in a counter is what it held before the launch, and at most one step more for each program."""
+    names = copier(b)
+    out: Condition = TRUE
+    for counter in found:
+        if counter.first is None or not _is_on(seen, counter, setting):
+            continue
+        there = compare(Relation.EQ, seen.address, counter.add.address)
+        come = subtract(seen.value, number(counter.first))
+        most = both(
+            compare(Relation.LE, number(0), come), compare(Relation.LE, come, scale(counter.most, counter.step))
+        )
+        out = both(out, names.condition(either(negate(both(seen.executed, there)), most)))
+    return out
+
+
+def _is_on(seen: Observation, counter: Counter, setting: Setting) -> bool:
+    low, high = sorted((seen.atomic.access.index, counter.add.access.index))
+    return seen.atomic is counter.add or (changes_nothing(seen.atomic) and (low, high) in setting.may_meet)
+
+
 def _missed(seen: Observation, counter: Counter, a: int, b: int) -> Condition:
     """The value found leaves out the program of copy `a`."""
     add, mine, theirs = counter.add, copier(b), copier(a)
@@ -154,12 +175,8 @@ def _drawn(add: Record) -> Sum:
 
 def _looks(record: Record, counter: Counter, setting: Setting) -> list[Observation]:
     """The acquiring atomics on the counter that all lanes of `record` come after."""
-    out = []
-    for seen in observations(record, setting.reading):
-        low, high = sorted((seen.atomic.access.index, counter.add.access.index))
-        same = seen.atomic is counter.add or (changes_nothing(seen.atomic) and (low, high) in setting.may_meet)
-        if same and acquires(seen.atomic):
-            out.append(seen)
+    found = observations(record, setting.reading)
+    out = [seen for seen in found if acquires(seen.atomic) and _is_on(seen, counter, setting)]
     add = counter.add
     if add.access.result is not None and acquires(add) and _after_a_barrier(record, add, setting):
         seen = Observation(add, _drawn(add), add.address, both(add.path, add.mask), ())

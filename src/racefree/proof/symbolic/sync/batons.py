@@ -61,7 +61,7 @@ def batons(setting: Setting, origins: Origins) -> tuple[Baton, ...]:
             if not acquires(seen.atomic) or not changes_nothing(seen.atomic):
                 continue
             step = _step(seen, move, setting)
-            if step is not None and _one_each(seen, move, setting):
+            if step is not None and _one_each(seen, move, setting) and _starts(seen, move, setting):
                 out.append(Baton(seen, move, step))
                 break
     return tuple(out)
@@ -101,6 +101,15 @@ def _one_each(seen: Observation, move: Record, setting: Setting) -> bool:
         return False
     again = [*claims, same, negate(rounds)]
     return negate(rounds) == FALSE or setting.never([*again, *distinctness(setting.tickets, again, setting.domain)])
+
+
+def _starts(seen: Observation, move: Record, setting: Setting) -> bool:
+    """Whether somebody's number is there before the launch, if that is known: else nobody would ever have its turn."""
+    initial, names = setting.initial(seen.atomic), copier(1)
+    if initial is None:
+        return True
+    claims = [both(move.path, move.mask), compare(Relation.EQ, seen.value, number(initial))]
+    return not setting.never([*in_grid(setting.domain, 1), *map(names.condition, claims)])
 
 
 def unordered(question: Question, found: Sequence[Baton], setting: Setting) -> list[Condition]:

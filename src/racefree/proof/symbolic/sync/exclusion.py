@@ -71,6 +71,8 @@ def locks(setting: Setting, origins: Origins) -> tuple[Lock, ...]:
         changing = origins.changing(take)
         if free is None or held is None or free == held or changing is None or len(changing) != 2:
             continue
+        if setting.initial(take) not in (None, free):
+            continue  # nobody would ever get it
         give = next(record for record in changing if record is not take)
         lock = Lock(take, give, free)
         if releases(give) and _frees(give, free, held) and _paired(lock, setting):

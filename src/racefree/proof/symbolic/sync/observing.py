@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from racefree.proof.symbolic.records import Reading, Record
 from racefree.proof.symbolic.replacing import Replacer, leaves
 from racefree.proof.symbolic.sync.locations import communicates
-from racefree.proof.symbolic.terms import TRUE, Condition, Sum, Unknown, both, variable
+from racefree.proof.symbolic.terms import TRUE, Condition, Sum, Term, Unknown, both, variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +27,18 @@ class Observation:
 
 def observations(record: Record, reading: Reading) -> tuple[Observation, ...]:
     """The atomics `record` depends on, in program order."""
+    written = (w for w in record.written if w is not None)
+    seen = observed((record.path, record.mask, record.address, *written), reading)
+    return tuple(each for each in seen if each.atomic is not record)
+
+
+def observed(terms: Iterable[Term], reading: Reading) -> tuple[Observation, ...]:
+    """The atomics whose results are in some terms, in program order."""
     by_name = {f"v{r.access.result.index}": r for r in reading.records if r.access.result is not None}
     out = []
-    terms = [record.path, record.mask, record.address, *(w for w in record.written if w is not None)]
     for leaf in leaves(*terms):
         atomic = by_name.get(leaf.name) if isinstance(leaf, Unknown) else None
-        if atomic is None or not isinstance(leaf, Unknown) or not communicates(atomic) or atomic is record:
+        if atomic is None or not isinstance(leaf, Unknown) or not communicates(atomic):
             continue
         if len(leaf.indices) == len(atomic.loops):
             out.append(_observation(atomic, leaf, reading))

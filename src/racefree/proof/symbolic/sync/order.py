@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import count
 
-from racefree.proof.symbolic.questions import Question
+from racefree.proof.symbolic.questions import Question, copier, in_grid
+from racefree.proof.symbolic.records import Await
 from racefree.proof.symbolic.sync import arrivals, batons, chains, exclusion
 from racefree.proof.symbolic.sync.locations import acquires
+from racefree.proof.symbolic.sync.observing import observed
 from racefree.proof.symbolic.sync.origins import Origins
 from racefree.proof.symbolic.sync.setting import Setting
-from racefree.proof.symbolic.terms import Condition
+from racefree.proof.symbolic.terms import Condition, both
+
+FARTHEST = 3
+"""How many programs may hand order on, one to the next, apart from what the rules about rows and turns know."""
 
 
 @dataclass(slots=True)
@@ -24,18 +30,38 @@ class Order:
     chains: tuple[chains.Chain, ...] = ()
     _found: bool = field(default=False)
 
-    def unordered(self, question: Question) -> list[Condition]:
-        """See the module docstring. Nothing is known inside one program."""
+    def unordered(self, question: Question, *, far: bool = False) -> list[Condition]:
+        """See the module docstring. Nothing is known inside one program.
+
+        Order may be handed on from program to program; that is followed only if `far`.
+        """
         if question.same_program:
             return []
         self._find()
         return [
-            *self.origins.unordered(question),
+            *self.origins.unordered(question, FARTHEST if far else 1),
             *arrivals.unordered(question, self.counters, self.setting),
             *exclusion.unordered(question, self.locks, self.setting),
             *batons.unordered(question, self.batons, self.setting),
             *chains.unordered(question, self.chains, self.setting),
         ]
+
+    def handed_on(self, question: Question) -> bool:
+        """Whether a release that one side may acquire from itself comes after an acquire."""
+        return self.origins.handed_on(question)
+
+    def stuck(self) -> bool:
+        """Whether some loop waits for what the location neither holds before the launch nor is ever given."""
+        self._find()
+        return any(self._waits_in_vain(waiting) for waiting in self.setting.reading.awaits)
+
+    def _waits_in_vain(self, waiting: Await) -> bool:
+        fresh = count(2)
+        facts = [*in_grid(self.setting.domain, 1), copier(1).condition(both(waiting.path, waiting.done))]
+        for seen in observed((waiting.done,), self.setting.reading):
+            facts.append(self.origins.explained(seen, 1, fresh))
+            facts.append(arrivals.counted(seen, self.counters, self.setting, 1))
+        return self.setting.never(facts)
 
     @property
     def reads_contents(self) -> bool:

@@ -28,9 +28,6 @@ from racefree.proof.symbolic.terms import (
 )
 from racefree.proof.symbolic.variables import program_id
 
-DEEPEST = 3
-"""How many programs may hand order on, one to the next."""
-
 MOST_SEEN = 4
 
 
@@ -42,14 +39,21 @@ class Origins:
     used: set[int] = field(default_factory=set)
     _writers: dict[int, tuple[Record, ...] | None] = field(default_factory=dict)
 
-    def unordered(self, question: Question) -> list[Condition]:
-        """What must hold for neither execution to happen before the other."""
+    def unordered(self, question: Question, depth: int) -> list[Condition]:
+        """What must hold for neither execution to happen before the other, as far as `depth` programs hand order on."""
         if question.same_program:
             return []
         fresh = count(3)
-        first = self._not_before(question.first, 1, question.second, 2, fresh, DEEPEST)
-        second = self._not_before(question.second, 2, question.first, 1, fresh, DEEPEST)
+        first = self._not_before(question.first, 1, question.second, 2, fresh, depth)
+        second = self._not_before(question.second, 2, question.first, 1, fresh, depth)
         return [*first, *second]
+
+    def handed_on(self, question: Question) -> bool:
+        """Whether a writer of what one side has seen depends on an atomic itself."""
+        reading = self.setting.reading
+        seen = [s for r in (question.first, question.second) for s in observations(r, reading)]
+        writing = [w for s in seen if self.setting.initial(s.atomic) is not None for w in self.changing(s.atomic) or ()]
+        return any(observations(writer, reading) for writer in writing)
 
     def _not_before(
         self, record: Record, a: int, event: Record, b: int, fresh: Iterator[int], depth: int
@@ -78,6 +82,18 @@ class Origins:
                 if depth > 1 and wrote != FALSE:
                     wrote = both(wrote, conjunction(self._not_before(record, a, writer, c, fresh, depth - 1)))
             cases = either(cases, wrote)
+        return either(negate(names.condition(seen.executed)), cases)
+
+    def explained(self, seen: Observation, b: int, fresh: Iterator[int]) -> Condition:
+        """The value seen was there before the launch, or somebody wrote it; as far as that is known."""
+        initial, changing = self.setting.initial(seen.atomic), self.changing(seen.atomic)
+        if initial is None or changing is None:
+            return TRUE
+        names = copier(b)
+        address, value = names.sum(seen.address), names.sum(seen.value)
+        cases = compare(Relation.EQ, value, number(initial))
+        for writer in changing:
+            cases = either(cases, self.wrote(writer, next(fresh), address, value))
         return either(negate(names.condition(seen.executed)), cases)
 
     def changing(self, atomic: Record) -> tuple[Record, ...] | None:

@@ -1,0 +1,214 @@
+"""Kernels whose programs wait for each other, on any grid; every synchronisation can be left out or got wrong."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def handed_over(data, flag, out, REL: tl.constexpr, ACQ: tl.constexpr, SCOPE: tl.constexpr, FENCE: tl.constexpr,
+                OTHER: tl.constexpr, WANTED: tl.constexpr):  # fmt: skip
+    p = tl.program_id(0)
+    lane = tl.arange(0, 128)
+    if p == 0:
+        tl.store(data + lane, lane)
+        if FENCE:
+            tl.debug_barrier()
+        tl.atomic_xchg(flag + OTHER, 1, sem=REL, scope=SCOPE)
+    else:
+        while tl.atomic_add(flag, 0, sem=ACQ) != WANTED:
+            pass
+        tl.store(out + p * 128 + lane, tl.load(data + lane))
+
+
+@triton.jit
+def one_after_another(x, flags, ACQ: tl.constexpr, REL: tl.constexpr, FENCE: tl.constexpr, BACK: tl.constexpr):
+    p = tl.program_id(0)
+    lane = tl.arange(0, 128)
+    if p >= BACK:
+        while tl.atomic_add(flags + p - BACK, 0, sem=ACQ) != 1:
+            pass
+    tl.store(x + lane, tl.load(x + lane) + p)
+    if FENCE:
+        tl.debug_barrier()
+    tl.atomic_xchg(flags + p, 1, sem=REL)
+
+
+@triton.jit
+def all_wait(x, y, count, IN: tl.constexpr, WAIT: tl.constexpr, FENCE: tl.constexpr, LESS: tl.constexpr):
+    p = tl.program_id(0)
+    n = tl.num_programs(0)
+    lane = tl.arange(0, 128)
+    tl.store(x + p * 128 + lane, lane)
+    if FENCE:
+        tl.debug_barrier()
+    tl.atomic_add(count, 1, sem=IN)
+    while tl.atomic_add(count, 0, sem=WAIT) < n - LESS:
+        pass
+    tl.store(y + p * 128 + lane, tl.load(x + ((p + 1) % n) * 128 + lane))
+
+
+@triton.jit
+def one_waits_for_all(x, y, count, LESS: tl.constexpr, FIRST: tl.constexpr):
+    p = tl.program_id(0)
+    n = tl.num_programs(0)
+    lane = tl.arange(0, 128)
+    if p != FIRST:
+        tl.store(x + p * 128 + lane, lane)
+        tl.debug_barrier()
+        tl.atomic_add(count, 1, sem="release")
+    else:
+        while tl.atomic_add(count, 0, sem="acquire") < n - LESS:
+            pass
+        for k in range(n):
+            tl.store(y + k * 128 + lane, tl.load(x + k * 128 + lane))
+
+
+@triton.jit
+def locked(acc, lock, TAKE: tl.constexpr, GIVE: tl.constexpr, FENCE: tl.constexpr, FREE: tl.constexpr,
+           LOCKS: tl.constexpr, CELLS: tl.constexpr):  # fmt: skip
+    p = tl.program_id(0)
+    lane = tl.arange(0, 128)
+    mine = lock + p % LOCKS
+    cell = acc + (p % CELLS) * 128 + lane
+    if FREE:
+        while tl.atomic_cas(mine, 0, 1, sem=TAKE) != 0:
+            pass
+    else:
+        while tl.atomic_cas(mine, 0, 1, sem=TAKE) == 1:
+            pass
+    tl.store(cell, tl.load(cell) + p)
+    if FENCE:
+        tl.debug_barrier()
+    tl.atomic_xchg(mine, 0, sem=GIVE)
+
+
+@triton.jit
+def locked_twice(acc, lock, AGAIN: tl.constexpr, LATE: tl.constexpr):
+    p = tl.program_id(0)
+    lane = tl.arange(0, 128)
+    for _ in range(2):
+        while tl.atomic_cas(lock, 0, 1, sem="acquire") != 0:
+            pass
+        tl.store(acc + lane, tl.load(acc + lane) + p)
+        tl.debug_barrier()
+        tl.atomic_xchg(lock, 0, sem="release")
+        if AGAIN:
+            tl.atomic_xchg(lock, 0, sem="release")
+        if LATE:
+            tl.store(acc + lane, p)
+
+
+@triton.jit
+def in_turn(acc, turn, WAIT: tl.constexpr, NEXT: tl.constexpr, FENCE: tl.constexpr, STEP: tl.constexpr,
+            SHARE: tl.constexpr):  # fmt: skip
+    p = tl.program_id(0)
+    lane = tl.arange(0, 128)
+    mine = p // SHARE
+    while tl.atomic_add(turn, 0, sem=WAIT) != mine:
+        pass
+    tl.store(acc + lane, tl.load(acc + lane) + p)
+    if FENCE:
+        tl.debug_barrier()
+    tl.atomic_xchg(turn, mine + STEP, sem=NEXT)
+
+
+@triton.jit
+def served(acc, head, serving, DRAW: tl.constexpr, NEXT: tl.constexpr, STEP: tl.constexpr):
+    p = tl.program_id(0)
+    lane = tl.arange(0, 128)
+    t = tl.atomic_add(head, DRAW, sem="relaxed")
+    while tl.atomic_add(serving, 0, sem="acquire") != t:
+        pass
+    tl.store(acc + lane, tl.load(acc + lane) + p)
+    tl.debug_barrier()
+    tl.atomic_add(serving, STEP, sem=NEXT)
+
+
+@triton.jit
+def claimed(data, slot, out, NEW: tl.constexpr, FULL: tl.constexpr, REL: tl.constexpr, ACQ: tl.constexpr):
+    p = tl.program_id(0)
+    lane = tl.arange(0, 128)
+    old = tl.atomic_cas(slot, 0, NEW, sem="relaxed")
+    if old == 0:
+        tl.store(data + lane, lane)
+        tl.debug_barrier()
+        tl.atomic_xchg(slot, FULL, sem=REL)
+    else:
+        while tl.atomic_cas(slot, 2, 2, sem=ACQ) != 2:
+            pass
+        tl.store(out + p * 128 + lane, tl.load(data + lane))
+
+
+@triton.jit
+def passed_on(data, flag, out, SEM: tl.constexpr, REL: tl.constexpr):
+    p = tl.program_id(0)
+    lane = tl.arange(0, 128)
+    if p == 0:
+        tl.store(data + lane, lane)
+        tl.debug_barrier()
+        tl.atomic_xchg(flag, 1, sem="release")
+    elif p == 1:
+        while tl.atomic_add(flag, 0, sem=SEM) != 1:
+            pass
+        tl.atomic_xchg(flag + 1, 1, sem=REL)
+    else:
+        while tl.atomic_add(flag + 1, 0, sem="acquire") != 1:
+            pass
+        tl.store(out + p * 128 + lane, tl.load(data + lane))
+
+
+@triton.jit
+def looked_back(
+    x, agg, inc, state, out, SEM: tl.constexpr, LOOK: tl.constexpr, FENCE: tl.constexpr, EARLY: tl.constexpr
+):
+    p = tl.program_id(0)
+    mine = tl.load(x + p)
+    tl.store(agg + p, mine)
+    if FENCE:
+        tl.debug_barrier()
+    tl.atomic_xchg(state + p, 1, sem=SEM)
+    before = 0
+    j = p - 1
+    while j >= 0:
+        s = tl.atomic_add(state + j, 0, sem=LOOK)
+        tl.debug_barrier()
+        if s == 2 - EARLY:
+            before += tl.load(inc + j)
+            j = -1
+        elif s == 1:
+            before += tl.load(agg + j)
+            j -= 1
+    tl.store(inc + p, before + mine)
+    tl.debug_barrier()
+    tl.atomic_xchg(state + p, 2, sem=SEM)
+
+
+@triton.jit
+def last_of_a_tile(part, count, out, SEM: tl.constexpr, EARLY: tl.constexpr, SHARE: tl.constexpr):
+    tile, k = tl.program_id(0), tl.program_id(1)
+    n = tl.num_programs(1)
+    lane = tl.arange(0, 128)
+    tl.store(part + (tile * n + k) * 128 + lane, lane)
+    tl.debug_barrier()
+    if tl.atomic_add(count + tile // SHARE, 1, sem=SEM) == n - 1 - EARLY:
+        total = lane * 0
+        for j in range(n):
+            total += tl.load(part + (tile * n + j) * 128 + lane)
+        tl.store(out + tile * 128 + lane, total)
+
+
+@triton.jit
+def queued(head, out, total, STEP: tl.constexpr, HALF: tl.constexpr):
+    lane = tl.arange(0, 128)
+    t = tl.atomic_add(head, 1, sem="relaxed")
+    while t < total:
+        tl.store(out + t // HALF * 128 + lane, t)
+        t = tl.atomic_add(head, STEP, sem="relaxed")
+
+
+@triton.jit
+def never_set(data, flag):
+    lane = tl.arange(0, 128)
+    while tl.atomic_add(flag, 0, sem="acquire") != 1:
+        pass
+    tl.store(data + lane, 1)

@@ -1,0 +1,242 @@
+"""Programs that wait for each other, for any grid: proved exactly where a formula says so, and never where a grid races.
+
+The schedule rung goes through all interleavings at small grids and is the judge; a proof must agree with it at each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton")
+
+import sync_kernels as k  # noqa: E402
+
+from racefree.graph.launch import LaunchFacts  # noqa: E402
+from racefree.graph.program import Program  # noqa: E402
+from racefree.proof import schedule  # noqa: E402
+from racefree.proof.symbolic_rungs import strengthen  # noqa: E402
+from racefree.triton.capture import capture_one  # noqa: E402
+from racefree.ttir.read import read_program  # noqa: E402
+from racefree.verdict import ASSUMES_TERMINATION, READS_CONTENTS, ProofScope  # noqa: E402
+
+T0, T1 = ProofScope.ANY_PARAMS_ANY_GRID, ProofScope.THIS_PARAMS_ANY_GRID
+BUDGET = schedule.Budget(transitions=4000)
+
+
+def ints(n: int, value: int = 0) -> Any:
+    return torch.full((n,), value, dtype=torch.int32)
+
+
+def launch(kernel: Any, grid: tuple[int, ...], arguments: dict[str, Any]) -> tuple[Program, LaunchFacts]:
+    captured = capture_one(kernel, (), arguments, grid, target="cuda:80").configs[0]
+    assert captured.module is not None
+    assert captured.facts is not None
+    return read_program(captured.module), captured.facts
+
+
+def exactly(program: Program, facts: LaunchFacts, grids: range) -> Iterator[str]:
+    """What going through all interleavings finds at each grid."""
+    for n in grids:
+        result = schedule.decide(program, replace(facts, grid=(n, *facts.grid[1:])), budget=BUDGET)
+        hangs = result.refusal is not None and result.refusal.kind == "vacuous"
+        yield "hangs" if hangs else result.status
+
+
+def check(
+    kernel: Any, arguments: dict[str, Any], scope: ProofScope | None, *, grid: tuple[int, ...] = (2,), most: int = 4
+) -> None:
+    """Proved for `scope`, or not (None) for a reason some grid up to `most` shows; the exact answers never contradict."""
+    program, facts = launch(kernel, grid, arguments)
+    got = strengthen(program, facts, decided=True, scale=5.0)
+    said = list(exactly(program, facts, range(1, most + 1)))
+    if scope is None:
+        assert got.status == "passed"
+        assert {"races", "hangs", "passed"} & set(said), "clean as far as all interleavings tell"
+        return
+    assert (got.status, got.scope) == ("proved", scope)
+    assert "races" not in said
+    assert "proved" in said[1:]
+
+
+ON = {"REL": "release", "ACQ": "acquire", "SCOPE": "gpu", "FENCE": 1, "OTHER": 0, "WANTED": 1}
+HAND_OVERS = [
+    dict(zip(("REL", "ACQ", "FENCE"), each, strict=True))
+    for each in product(("release", "relaxed"), ("acquire", "relaxed"), (1, 0))
+] + [
+    {"SCOPE": "cta"},
+    {"OTHER": 1},
+    {"WANTED": 0},
+    {"REL": "acquire"},
+    {"ACQ": "release"},
+    {"REL": "acq_rel", "ACQ": "acq_rel"},
+]
+
+
+@pytest.mark.parametrize("changed", HAND_OVERS, ids=str)
+def test_a_flag_hands_over_what_was_written_before(changed: dict[str, Any]) -> None:
+    sync = {**ON, **changed}
+    clean = sync["REL"] in ("release", "acq_rel") and sync["ACQ"] in ("acquire", "acq_rel")
+    clean = clean and sync["FENCE"] == 1 and sync["SCOPE"] == "gpu" and not sync["OTHER"] and sync["WANTED"] == 1
+    check(k.handed_over, {"data": ints(128), "flag": ints(2), "out": ints(640), **sync}, T1 if clean else None)
+
+
+def test_a_flag_that_is_set_before_hands_over_nothing() -> None:
+    check(k.handed_over, {"data": ints(128), "flag": ints(2, 1), "out": ints(640), **ON}, None)
+
+
+def test_what_a_flag_proof_assumes() -> None:
+    program, facts = launch(k.handed_over, (20,), {"data": ints(128), "flag": ints(2), "out": ints(2560), **ON})
+    got = strengthen(program, facts, decided=False)
+    assert got.scope is T1
+    assert {ASSUMES_TERMINATION, READS_CONTENTS} <= set(got.qualifiers)
+
+
+ROWS = [*product(("acquire", "relaxed"), ("release", "relaxed"), (1, 0), (1,)), ("acquire", "release", 1, 2)]
+
+
+@pytest.mark.parametrize(("acq", "rel", "fence", "back"), ROWS)
+def test_a_row_of_programs(acq: str, rel: str, fence: int, back: int) -> None:
+    clean = (acq, rel, fence, back) == ("acquire", "release", 1, 1)
+    arguments = {"x": ints(128), "flags": ints(8), "ACQ": acq, "REL": rel, "FENCE": fence, "BACK": back}
+    check(k.one_after_another, arguments, T1 if clean else None)
+
+
+ALL_WAIT = [*product(("release", "relaxed"), ("acquire", "relaxed"), (1, 0), (0,))]
+ALL_WAIT += [("release", "acquire", 1, 1), ("release", "acquire", 1, -1)]
+
+
+@pytest.mark.parametrize(("arrive", "wait", "fence", "less"), ALL_WAIT)
+def test_all_wait_for_all(arrive: str, wait: str, fence: int, less: int) -> None:
+    clean = (arrive, wait, fence, less) == ("release", "acquire", 1, 0)
+    arguments = {
+        "x": ints(640),
+        "y": ints(640),
+        "count": ints(1),
+        "IN": arrive,
+        "WAIT": wait,
+        "FENCE": fence,
+        "LESS": less,
+    }
+    check(k.all_wait, arguments, T1 if clean else None)
+
+
+@pytest.mark.parametrize(("first", "less", "clean"), [(0, 1, True), (0, 2, False), (1, 1, False)])
+def test_one_waits_for_all_others(first: int, less: int, clean: bool) -> None:
+    """Whether program 1 exists hangs on the grid, so nothing is known of how many are not it."""
+    arguments = {"x": ints(640), "y": ints(640), "count": ints(1), "LESS": less, "FIRST": first}
+    program, facts = launch(k.one_waits_for_all, (3,), arguments)
+    got = strengthen(program, facts, decided=True, scale=5.0)
+    assert got.status == ("proved" if clean else "passed")
+    assert not (clean and "races" in list(exactly(program, facts, range(1, 5))))
+
+
+LOCKS = {"TAKE": "acquire", "GIVE": "release", "FENCE": 1, "FREE": 1, "LOCKS": 2, "CELLS": 2}
+LOCKED = [
+    dict(zip(("TAKE", "GIVE", "FENCE"), each, strict=True))
+    for each in product(("acquire", "relaxed"), ("release", "relaxed"), (1, 0))
+] + [{"FREE": 0}, {"LOCKS": 1}, {"LOCKS": 4}]  # fmt: skip
+
+
+@pytest.mark.parametrize("changed", LOCKED, ids=str)
+def test_a_lock(changed: dict[str, Any]) -> None:
+    sync = {**LOCKS, **changed}
+    clean = (sync["TAKE"], sync["GIVE"], sync["FENCE"]) == ("acquire", "release", 1) and sync["LOCKS"] <= sync["CELLS"]
+    scope = T0 if sync["FREE"] else T1
+    check(k.locked, {"acc": ints(512), "lock": ints(4), **sync}, scope if clean else None)
+
+
+def test_a_lock_that_holds_neither_value_keeps_nobody_out() -> None:
+    check(k.locked, {"acc": ints(512), "lock": ints(4, 7), **LOCKS, "FREE": 0}, None)
+
+
+@pytest.mark.parametrize(("again", "late"), [(0, 0), (1, 0), (0, 1)])
+def test_a_lock_taken_in_every_round(again: int, late: int) -> None:
+    arguments = {"acc": ints(128), "lock": ints(1), "AGAIN": again, "LATE": late}
+    check(k.locked_twice, arguments, None if again or late else T0, most=3)
+
+
+@pytest.mark.parametrize(
+    ("wait", "give", "fence", "step", "share"),
+    [*product(("acquire", "relaxed"), ("release", "relaxed"), (1, 0), (1,), (1,)), ("acquire", "release", 1, 1, 2),
+     ("acquire", "release", 1, 0, 1), ("acquire", "release", 1, 2, 1)],
+)  # fmt: skip
+def test_taking_turns(wait: str, give: str, fence: int, step: int, share: int) -> None:
+    clean = (wait, give, fence, step, share) == ("acquire", "release", 1, 1, 1)
+    arguments = {
+        "acc": ints(128),
+        "turn": ints(1),
+        "WAIT": wait,
+        "NEXT": give,
+        "FENCE": fence,
+        "STEP": step,
+        "SHARE": share,
+    }
+    check(k.in_turn, arguments, T0 if clean else None)
+
+
+@pytest.mark.parametrize(("draw", "give", "step"), [(1, "release", 1), (0, "release", 1), (1, "relaxed", 1)])
+def test_being_served(draw: int, give: str, step: int) -> None:
+    clean = (draw, give, step) == (1, "release", 1)
+    arguments = {"acc": ints(128), "head": ints(1), "serving": ints(1), "DRAW": draw, "NEXT": give, "STEP": step}
+    check(k.served, arguments, T0 if clean else None, most=3)
+
+
+CLAIMS = [(1, 2, "release", "acquire"), (2, 2, "release", "acquire"), (1, 0, "release", "acquire"),
+          (1, 2, "relaxed", "acquire"), (1, 2, "release", "relaxed"), (0, 2, "release", "acquire")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("new", "full", "rel", "acq"), CLAIMS)
+def test_a_claimed_slot(new: int, full: int, rel: str, acq: str) -> None:
+    clean = (new, full, rel, acq) == CLAIMS[0]
+    arguments = {"data": ints(128), "slot": ints(1), "out": ints(640), "NEW": new, "FULL": full, "REL": rel, "ACQ": acq}
+    check(k.claimed, arguments, T1 if clean else None, most=3)
+
+
+@pytest.mark.parametrize(("sem", "rel"), list(product(("acquire", "relaxed"), ("release", "relaxed"))))
+def test_order_is_passed_on(sem: str, rel: str) -> None:
+    clean = (sem, rel) == ("acquire", "release")
+    arguments = {"data": ints(128), "flag": ints(2), "out": ints(640), "SEM": sem, "REL": rel}
+    check(k.passed_on, arguments, T1 if clean else None)
+
+
+@pytest.mark.parametrize(
+    ("sem", "look", "fence", "early"),
+    [("release", "acquire", 1, 0), ("relaxed", "acquire", 1, 0), ("release", "relaxed", 1, 0), ("release", "acquire", 1, 1),
+     ("release", "acquire", 0, 0)],
+)  # fmt: skip
+def test_looking_back(sem: str, look: str, fence: int, early: int) -> None:
+    """The aggregate is one scalar, which the thread that releases has stored itself: it needs no barrier."""
+    clean = (sem, look, early) == ("release", "acquire", 0)
+    tensors = {name: ints(8) for name in ("x", "agg", "inc", "state", "out")}
+    arguments = {**tensors, "SEM": sem, "LOOK": look, "FENCE": fence, "EARLY": early}
+    check(k.looked_back, arguments, T1 if clean else None)
+
+
+@pytest.mark.parametrize(
+    ("sem", "early", "share"), [("acq_rel", 0, 1), ("relaxed", 0, 1), ("acq_rel", 1, 1), ("acq_rel", 0, 2)]
+)
+def test_the_last_program_of_a_tile(sem: str, early: int, share: int) -> None:
+    clean = (sem, early, share) == ("acq_rel", 0, 1)
+    arguments = {"part": ints(2048), "count": ints(4), "out": ints(512), "SEM": sem, "EARLY": early, "SHARE": share}
+    check(k.last_of_a_tile, arguments, T1 if clean else None, grid=(2, 3), most=2)
+
+
+@pytest.mark.parametrize(("step", "half", "clean"), [(1, 1, True), (0, 1, False), (1, 2, False), (3, 1, False)])
+def test_a_queue(step: int, half: int, clean: bool) -> None:
+    arguments = {"head": ints(1), "out": ints(1280), "total": 5, "STEP": step, "HALF": half}
+    program, facts = launch(k.queued, (2,), arguments)
+    got = strengthen(program, facts, decided=True, scale=5.0)
+    assert got.status == ("proved" if clean else "passed")
+    assert not (clean and "races" in list(exactly(program, facts, range(1, 5))))
+
+
+def test_waiting_in_vain_proves_nothing() -> None:
+    got = strengthen(*launch(k.never_set, (2,), {"data": ints(128), "flag": ints(1)}), decided=False)
+    assert got.refusal is not None
+    assert got.refusal.kind == "vacuous"

@@ -234,3 +234,8 @@ def gathered(x, SHIFT: tl.constexpr):
 def two_tables(a, b, o):
     p = tl.program_id(0)
     tl.store(o + p + tl.load(a + p) - tl.load(b + p), p)
+
+
+@triton.jit
+def strays(o, FAR: tl.constexpr):
+    tl.store(o + FAR + tl.program_id(0), 1)

@@ -18,10 +18,11 @@ from racefree.graph.launch import LaunchFacts  # noqa: E402
 from racefree.graph.program import Program  # noqa: E402
 from racefree.proof.outcome import RungResult  # noqa: E402
 from racefree.proof.replay import run_program  # noqa: E402
+from racefree.proof.rungs import Options, decide  # noqa: E402
 from racefree.proof.symbolic_rungs import strengthen  # noqa: E402
 from racefree.triton.capture import capture_one  # noqa: E402
 from racefree.ttir.read import read_program  # noqa: E402
-from racefree.verdict import ONE_THREAD_PER_LANE, READS_CONTENTS, assumes_no_overflow  # noqa: E402
+from racefree.verdict import ASSUMES_IN_BOUNDS, ONE_THREAD_PER_LANE, READS_CONTENTS, assumes_no_overflow  # noqa: E402
 
 I32 = assumes_no_overflow(32)
 T0, T1 = "any-params-any-grid", "this-params-any-grid"
@@ -139,6 +140,20 @@ def test_barriers_in_a_loop(which: tuple[bool, bool, int], clean: bool) -> None:
     arguments = {"x": ints(900), "o": ints(3 * 6 * 128), "n": 4, "FRONT": front, "BACK": back, "BUFFERS": buffers}
     got, _, _ = prove(k.exchange, (3,), **arguments)
     assert got.status == ("proved" if clean else "passed")
+
+
+def test_a_barrier_does_not_bring_several_blocks_of_a_program_together() -> None:
+    arguments = {"x": ints(900), "o": ints(3 * 6 * 128), "n": 4, "FRONT": True, "BACK": True, "BUFFERS": 1}
+    program, facts = launch(k.exchange, (3,), arguments)
+    assert strengthen(program, replace(facts, num_ctas=2), decided=False).status == "passed"
+
+
+@pytest.mark.parametrize("far", [0, 1000])
+def test_a_launch_that_leaves_its_tensors_says_so_for_any_grid_too(far: int) -> None:
+    got = decide(*launch(k.strays, (4,), {"o": ints(8), "FAR": far}), Options())
+    assert got.scope is not None
+    assert got.scope.value == T0
+    assert (ASSUMES_IN_BOUNDS in got.qualifiers) == bool(far)
 
 
 @pytest.mark.parametrize("fence", [True, False])

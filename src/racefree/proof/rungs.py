@@ -13,7 +13,7 @@ from racefree.graph.program import Access, Program, accesses
 from racefree.proof.confirm import CONFIRMED, confirm
 from racefree.proof.outcome import Witness
 from racefree.proof.records import Recorder
-from racefree.verdict import ProofScope, RaceConfigVerdict, Status
+from racefree.verdict import ASSUMES_IN_BOUNDS, ProofScope, RaceConfigVerdict, Status
 
 MANY_PROGRAMS = 12
 """From here on going through all interleavings takes long: a proof for any grid is tried before."""
@@ -116,7 +116,9 @@ def _strengthened(
         scale=options.budget,
     )
     if result.status == "proved":
-        return RaceConfigVerdict({}, Status.OK, result.rung, result.scope, result.qualifiers)
+        # A symbolic proof leaves out what lies outside the tensors; whether this launch goes there was seen before.
+        strays = tuple(q for q in before.qualifiers if q == ASSUMES_IN_BOUNDS and q not in result.qualifiers)
+        return RaceConfigVerdict({}, Status.OK, result.rung, result.scope, (*result.qualifiers, *strays))
     recorder = Recorder(program, facts)
     return replace(before, grid_fragile=tuple(recorder.record(w, status="solver witness") for w in result.grid_fragile))
 

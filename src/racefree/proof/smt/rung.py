@@ -122,7 +122,9 @@ def _attempts(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lane
         drawn = tickets(reading, pairs)
         domain = domain_of(reading, facts, {}, threads)
         setting = _setting(reading, domain, pairs, drawn, facts, asker)
-        yield Attempt(ProofScope.ANY_PARAMS_ANY_GRID, reading, domain, pairs, tickets=drawn, order=order(setting))
+        yield Attempt(
+            ProofScope.ANY_PARAMS_ANY_GRID, reading, domain, pairs, tickets=drawn, order=_order(setting, facts)
+        )
     layout = layout_of(facts)
     reading = _lowered(program, lambda p: bound_parameter(p, facts, layout), unwritten, facts)
     pairs = meeting_pairs(program, facts, by_name=False)
@@ -134,7 +136,7 @@ def _attempts(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lane
         initial=lambda record: initially(record, program, facts, layout),
     )
     plain = Attempt(
-        ProofScope.THIS_PARAMS_ANY_GRID, reading, domain, pairs, layout, tickets=drawn, order=order(setting)
+        ProofScope.THIS_PARAMS_ANY_GRID, reading, domain, pairs, layout, tickets=drawn, order=_order(setting, facts)
     )
     yield plain
     if any(isinstance(leaf, Read) for r in reading.records for leaf in leaves(r.address, r.mask, r.path)):
@@ -159,6 +161,11 @@ def _setting(
     programs = prod(NEARBY * extent for extent in facts.grid)
     never = partial(_never, asker)
     return Setting(reading, domain, pairs, NOTHING_ADDED, drawn, never, lambda _: None, programs)
+
+
+def _order(setting: Setting, facts: LaunchFacts) -> Order | None:
+    """The rules about synchronisation; none where a program has several blocks, which its barriers do not bring together."""
+    return order(setting) if facts.num_ctas == 1 else None
 
 
 def _never(asker: Asker, conditions: Sequence[Condition]) -> bool:

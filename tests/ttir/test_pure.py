@@ -77,7 +77,7 @@ Read = Callable[..., Program]
         ('%0 = "arith.bitcast"(%x) : (tensor<4x8xi32>) -> tensor<4x8xf32>', "%1:4x8xf32 = data arith.bitcast(%0)"),
         ('%0 = "tt.bitcast"(%x) : (tensor<4x8xi32>) -> tensor<4x8xf32>', "%1:4x8xf32 = data tt.bitcast(%0)"),
         ('%0 = "arith.sitofp"(%x) : (tensor<4x8xi32>) -> tensor<4x8xf32>', "%1:4x8xf32 = data arith.sitofp(%0)"),
-        ('%0 = "tt.histogram"(%x) : (tensor<4x8xi32>) -> tensor<16xi32>', "%1:16xi32 = data mixing tt.histogram(%0)"),
+        ('%0 = "tt.histogram"(%x) : (tensor<4x8xi32>) -> tensor<16xi32>', "%1:16xi32 = tt.histogram(%0)"),
         ('%0 = "ub.poison"() <{value = #ub.poison}> : () -> i32', "%1:i32 = ub.poison()"),
     ],
 )
@@ -120,11 +120,19 @@ FOLD = """
         ("arith.maxsi", "%b, %a", "%1:i32 = tt.reduce(%0, axis=0, combine=max)"),
         ("arith.minui", "%a, %b", "%1:i32 = tt.reduce(%0, axis=0, combine=minu)"),
         ("arith.ori", "%a, %b", "%1:i32 = tt.reduce(%0, axis=0, combine=or)"),
-        ("arith.addi", "%a, %a", "%1:i32 = data mixing tt.reduce(%0)"),
-        ("arith.subi", "%a, %b", "%1:i32 = data mixing tt.reduce(%0)"),
+        (
+            "arith.addi",
+            "%a, %a",
+            "%4:i32 = tt.reduce(%0, axis=0, combine=[(%1, %2): %3:i32 = arith.addi(%1, %1) -> %3])",
+        ),
+        (
+            "arith.subi",
+            "%a, %b",
+            "%4:i32 = tt.reduce(%0, axis=0, combine=[(%1, %2): %3:i32 = arith.subi(%1, %2) -> %3])",
+        ),
     ],
 )
-def test_a_reduction_by_one_known_operation_is_computed(shown: Shown, step: str, operands: str, expected: str) -> None:
+def test_a_reduction_of_integers_is_computed(shown: Shown, step: str, operands: str, expected: str) -> None:
     body = FOLD.format(name="tt.reduce", attributes="axis = 0 : i32", step=step, operands=operands, result="i32")
     assert shown("%x: tensor<8xi32>", body) == [expected]
 

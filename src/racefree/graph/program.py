@@ -53,7 +53,20 @@ class Value:
     shape: tuple[int, ...] = ()
 
 
-Attribute = int | bool | float | str | tuple[int, ...] | None
+@dataclass(frozen=True, slots=True)
+class Combiner:
+    """How a reduction or scan joins two groups of elements: pure operations on scalar integers.
+
+    `arguments` are one element per operand of the earlier group, then of the later one; `results` replace them. Triton asks
+    its users for an associative function, and for a reduction lets any two groups meet first.
+    """
+
+    arguments: tuple[Value, ...]
+    body: tuple[Op, ...]
+    results: tuple[Value, ...]
+
+
+Attribute = int | bool | float | str | tuple[int, ...] | Combiner | None
 
 # ---- statements ------------------------------------------------------------------------------------------------------
 
@@ -65,7 +78,8 @@ class Op:
     Attributes are plain: `value` of `arith.constant` (an int, or None for a constant that is no integer; a non-splat
     integer constant is the tuple of its elements in row-major order), `predicate` of `arith.cmpi` (its name: "slt", "uge",
     ...), `axis` of `tt.expand_dims` and `tt.get_program_id` (0..2), `start` and `end` of `tt.make_range`,
-    `order` (a tuple) of `tt.trans`, `allow_reorder` of `tt.reshape`. A name without a handler is a refusal where it matters.
+    `order` (a tuple) of `tt.trans`, `allow_reorder` of `tt.reshape`, `combine` of `tt.reduce` and `tt.scan` (the name of one
+    associative operation, or a `Combiner`). A name without a handler is a refusal where it matters.
     """
 
     name: str

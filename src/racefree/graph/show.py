@@ -10,6 +10,7 @@ from racefree.graph.program import (
     Assume,
     Attribute,
     Barrier,
+    Combiner,
     Data,
     Element,
     Float,
@@ -143,6 +144,9 @@ def _element(element: Element) -> str:
 
 
 def _attribute(value: Attribute) -> str:
+    if isinstance(value, Combiner):
+        steps = "; ".join(line for step in value.body for line in _statement(step, 0, lines=False))
+        return f"[({_names(value.arguments)}): {steps} -> {_names(value.results)}]"
     return f"({', '.join(map(str, value))})" if isinstance(value, tuple) else str(value)
 
 

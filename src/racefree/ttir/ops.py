@@ -56,7 +56,7 @@ LANEWISE_DATA = (
 )
 """Element (i, j, ...) of each result depends on the same element of the operands only."""
 
-MIXING_DATA = _named("tt", "dot dot_scaled histogram")
+MIXING_DATA = _named("tt", "dot dot_scaled")
 """Any element of a result may depend on any element of an operand."""
 
 SILENT = (
@@ -71,6 +71,7 @@ A failed assertion ends the program, which only removes accesses; a grid depende
 
 COMBINERS: Mapping[str, str] = {
     "arith.addi": "add",
+    "arith.muli": "mul",
     "arith.andi": "and",
     "arith.ori": "or",
     "arith.xori": "xor",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
-from racefree.graph.program import Assume, Attribute, Data, Int, Op, Ptr, Value
+from racefree.graph.program import Assume, Attribute, Combiner, Data, Int, Op, Ptr, Value
 from racefree.ttir import ops
 from racefree.ttir.reader import Handler, Reader, flag, integer, integers
 from racefree.ttir.tree import Attribute as Parsed
 from racefree.ttir.tree import Dense, Operation, Raw, Region
+from racefree.ttir.types import tile
 
 
 def _emit(reader: Reader, op: Operation, **attributes: Attribute) -> None:
@@ -130,16 +131,43 @@ def _assume(reader: Reader, op: Operation) -> None:
 
 
 def _fold(reader: Reader, op: Operation) -> None:
-    """A reduction or scan: computed when its combiner is one known integer operation, else data."""
-    combine = _combiner(op.regions[0]) if len(op.regions) == 1 and len(op.operands) == 1 else None
+    """A reduction or scan: computed when its combiner works on integers alone, else data."""
     _require_pure(reader, op)
     axis = integer(op, "axis", reader)
-    if combine is None or not isinstance(reader.value(op.operands[0]).element, Int):
+    combine = _combined(reader, op)
+    if combine is None:
         _mixing(reader, op)
     elif op.name == "tt.scan":
         _emit(reader, op, axis=axis, combine=combine, reverse=flag(op, "reverse"))
     else:
         _emit(reader, op, axis=axis, combine=combine)
+
+
+def _combined(reader: Reader, op: Operation) -> str | Combiner | None:
+    if len(op.regions) != 1 or not all(isinstance(value.element, Int) for value in reader.operands(op)):
+        return None
+    named = _combiner(op.regions[0]) if len(op.operands) == 1 else None
+    return named or _general(reader, op.regions[0], 2 * len(op.operands))
+
+
+def _general(reader: Reader, region: Region, arguments: int) -> Combiner | None:
+    """The combiner as operations, when it is one block of integer operations."""
+    if len(region) != 1 or len(region[0].arguments) != arguments:
+        return None
+    *inner, end = region[0].operations
+    with reader.scope() as body:
+        values = tuple(reader.fresh(*tile(argument.type)) for argument in region[0].arguments)
+        for argument, value in zip(region[0].arguments, values, strict=True):
+            reader.bind(argument.name, value)
+        for each in inner:
+            reader.read(each)
+        results = reader.operands(end)
+    steps = tuple(statement for statement in body if isinstance(statement, Op))
+    made = [value for step in steps for value in (*step.results, *step.operands)]
+    whole = len(steps) == len(body) and len(results) * 2 == arguments
+    if not whole or not all(isinstance(value.element, Int) and not value.shape for value in (*made, *values)):
+        return None
+    return Combiner(values, steps, results)
 
 
 def _combiner(region: Region) -> str | None:
@@ -213,6 +241,7 @@ HANDLERS: dict[str, Handler] = {
     "tt.reshape": _reshape,
     "tt.trans": _trans,
     "tt.gather": _gather,
+    "tt.histogram": _movement,
     "tt.addptr": _addptr,
     "tt.reduce": _fold,
     "tt.scan": _fold,

@@ -33,6 +33,9 @@ _LANEWISE_OPS = frozenset(
 )
 
 
+_FOLDS = frozenset({"tt.reduce", "tt.scan"})
+"""Results folded together need not depend on each other's operands."""
+
 _PARTED = frozenset({"tt.join", "tt.cat"})
 """Operations whose lanes each come from one of the operands: no lane depends on all of them."""
 
@@ -109,12 +112,12 @@ class _Walker:
         operands = [self.of(o) for o in op.operands]
         if not any(operands) or op.name in _PARTED:
             return
-        for result in op.results:
+        for at, result in enumerate(op.results):
+            parts = zip(operands, op.operands, strict=True)
+            if len(op.results) > 1 and op.name in _FOLDS:
+                parts = zip(operands[at : at + 1], op.operands[at : at + 1], strict=True)
             self.values[result.index] = _merged(
-                *(
-                    _mapped(s, dimension_map(op, o.shape, result.shape))
-                    for s, o in zip(operands, op.operands, strict=True)
-                )
+                *(_mapped(s, dimension_map(op, o.shape, result.shape)) for s, o in parts)
             )
 
     def _data(self, data: Data) -> None:
@@ -125,7 +128,7 @@ class _Walker:
             parts = []
             for position, (sources, operand) in enumerate(zip(operands, data.operands, strict=True)):
                 if len(data.results) > 1 and position != at:
-                    continue  # Results folded together need not depend on each other's operands.
+                    continue
                 parts.append(_mapped(sources, data_map(data, position, operand.shape, result.shape)))
             self.values[result.index] = _merged(*parts)
 

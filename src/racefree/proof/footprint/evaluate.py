@@ -8,7 +8,7 @@ from typing import assert_never
 import numpy as np
 
 from racefree.access import Kind
-from racefree.errors import Refused
+from racefree.errors import Refusal, Refused
 from racefree.graph.launch import LaunchFacts
 from racefree.graph.program import (
     Access,
@@ -30,10 +30,11 @@ from racefree.graph.program import (
 )
 from racefree.proof.footprint import epochs, loops
 from racefree.proof.footprint.epochs import Epoch
+from racefree.proof.footprint.folds import apply
 from racefree.proof.footprint.logic import conjunction, full_truth, negate, number_of, select, truth_of
 from racefree.proof.footprint.loops import Turn
 from racefree.proof.footprint.memory import AddressSpace, scalar_part
-from racefree.proof.footprint.ops import HANDLERS, Context
+from racefree.proof.footprint.ops import Context
 from racefree.proof.footprint.slicing import Slice
 from racefree.proof.footprint.values import (
     I64,
@@ -101,6 +102,7 @@ class Evaluation:
         self.epoch = epochs.start(0)
         self.fold_path: Truth | None = None
         self.footprints: list[Footprint] = []
+        self.unplaced: dict[int, Refusal] = {}
         self.nest: tuple[Turn, ...] = ()
         self.repeats = False
         self.stepped, self.written = stepped, written
@@ -249,13 +251,7 @@ class Evaluation:
         return maybe(len(self.frame.loops) + len(value.shape), why) if value.element == Int(1) else why
 
     def _op(self, op: Op) -> None:
-        handler = HANDLERS.get(op.name)
-        if handler is None:
-            why = Unknown(f"it comes from {op.name}, which is not computed here", op.site)
-            for result in op.results:
-                self.bind(result, self.unknown_value(result, why))
-            return
-        results = handler(op, [self.get(o) for o in op.operands], self.context, self.frame)
+        results = apply(op, [self.get(o) for o in op.operands], self.context, self.frame)
         for result, what in zip(op.results, results, strict=True):
             if isinstance(what, Unknown):
                 what = self.unknown_value(result, what)
@@ -297,23 +293,25 @@ class Evaluation:
         address = self.get(access.pointer)
         assert not isinstance(address, Truth)
         if relevant and not is_empty(where.may):
-            if isinstance(address, Unknown):
-                raise Refused("indirect-address", f"the address is not known: {address.reason}", address.site)
-            known_address = self._restrict(address, where, access)
-            self.footprints.append(
-                Footprint(access, known_address, where, self.aligned_epoch(), self.frame.loops, self.nest, self.repeats)
-            )
+            known_address = self._placed(address, where, access)
+            if isinstance(known_address, Refusal):
+                self.unplaced.setdefault(access.index, known_address)
+            else:
+                epoch, loops = self.aligned_epoch(), self.frame.loops
+                self.footprints.append(Footprint(access, known_address, where, epoch, loops, self.nest, self.repeats))
         if feeds:
             assert access.result is not None
             self.bind(access.result, self._read(access, address, where))
 
-    def _restrict(self, address: Affine | Dense, where: Truth, access: Access) -> Affine | Dense:
-        """Refuse an address that is unknown in a lane that may be active."""
+    def _placed(self, address: Number, where: Truth, access: Access) -> Affine | Dense | Refusal:
+        """The address, or why it is not known in a lane that may be active."""
+        if isinstance(address, Unknown):
+            return Refusal("indirect-address", f"the address is not known: {address.reason}", address.site)
         if isinstance(address, Affine) or address.known is None:
             return address
         active = cells_of(where.may, self.frame, access.shape)
         if (active & ~address.known).any():
-            raise Refused("indirect-address", "the address of an active lane is not known", access.site)
+            return Refusal("indirect-address", "the address of an active lane is not known", access.site)
         return Dense(address.data)
 
     def path_over(self, tile_axes: int) -> Truth:

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from racefree.graph.program import Int, Op, Ptr, Value
+from racefree.graph.program import Combiner, Int, Op, Ptr, Value
 from racefree.proof.footprint import tiles
 from racefree.proof.footprint.arith import BINARY, add, mul, scaled, truncate, zero_extend
 from racefree.proof.footprint.logic import (
@@ -174,7 +174,7 @@ def _constant(op: Op, args: list[Val], context: Context, frame: Frame) -> tuple[
     if isinstance(value, tuple):
         cells = np.array(value, dtype=np.int64).reshape((1,) + (1,) * len(frame.loops) + result.shape)
         return (_typed(Dense(cells), result, frame),)
-    if value is None or isinstance(value, float | str):
+    if value is None or isinstance(value, float | str | Combiner):
         return (Unknown("it is a constant that is no integer", op.site),)
     half = 1 << (_bits(result) - 1)
     signed = (int(value) + half) % (2 * half) - half
@@ -286,35 +286,6 @@ def _join(op: Op, args: list[Val], context: Context, frame: Frame) -> tuple[Val,
 @handles("tt.split")
 def _split(op: Op, args: list[Val], context: Context, frame: Frame) -> tuple[Val, ...]:
     return tuple(tiles.take_last(args[0], op.operands[0].shape, position, frame) for position in (0, 1))
-
-
-@handles("tt.reduce")
-def _reduce(op: Op, args: list[Val], context: Context, frame: Frame) -> tuple[Val, ...]:
-    return (_folded(op, args, frame, scan=False),)
-
-
-@handles("tt.scan")
-def _scan(op: Op, args: list[Val], context: Context, frame: Frame) -> tuple[Val, ...]:
-    return (_folded(op, args, frame, scan=True),)
-
-
-def _folded(op: Op, args: list[Val], frame: Frame, *, scan: bool) -> Val:
-    combine = op.attributes.get("combine")
-    axis = op.attributes["axis"]
-    if combine is None or len(args) != 1 or not isinstance(axis, int):
-        return Unknown(f"it comes from a {op.name} whose combination is not computed", op.site)
-    source = op.operands[0]
-    number = _as_number(args[0], source, frame, -1)
-    if isinstance(number, Unknown):
-        return number
-    reverse = bool(op.attributes.get("reverse"))
-    cells = densify(number, frame, source.shape)
-    out = tiles.fold(
-        cells, len(frame.loops), axis, source.shape, str(combine), _bits(source), scan=scan, reverse=reverse
-    )
-    if out is None:
-        return Unknown(f"it comes from a {op.name} whose combination is not computed", op.site)
-    return _typed(out, op.results[0], frame)
 
 
 @handles("tt.gather")

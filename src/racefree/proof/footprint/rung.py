@@ -71,6 +71,7 @@ def decide(program: Program, facts: LaunchFacts, *, strict: bool) -> Decision:
     launch = prepare(program, facts)
     state = _State(launch, strict, depend.dependences(program), possible_dependences(program))
     for chunk in survey(launch, state.used):
+        _require_places(state)
         _collect(state, chunk)
         _within(state, chunk)
     _between(state)
@@ -79,8 +80,16 @@ def decide(program: Program, facts: LaunchFacts, *, strict: bool) -> Decision:
         qualifiers.append(ASSUMES_TERMINATION)
     if state.used.reads_contents:
         qualifiers.append(READS_CONTENTS)
-    doubt = state.doubts[0] if state.doubts else None
+    unplaced = state.used.unplaced
+    doubt = next(iter(unplaced.values()), None) or next(iter(state.doubts), None)
     return Decision(tuple(state.races), doubt, tuple(qualifiers), tuple(sorted(state.used.notes)))
+
+
+def _require_places(state: _State) -> None:
+    """A write to an unknown place may only go where its tensors are, or nothing read from a tensor can be relied on."""
+    for index, why in state.used.unplaced.items():
+        if index in state.launch.loose:
+            raise Refused(why.kind, why.reason, why.source)
 
 
 def may_meet(a: Access, b: Access) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from racefree.errors import Refused
+from racefree.errors import Refusal, Refused
 from racefree.graph.launch import LaunchFacts
 from racefree.graph.program import Op, Program, accesses, walk
 from racefree.proof.footprint.evaluate import Evaluation, Footprint
@@ -57,6 +57,8 @@ class Facts:
     read_clusters: set[int] = field(default_factory=set)
     assumes_termination: bool = False
     notes: set[str] = field(default_factory=set)
+    unplaced: dict[int, Refusal] = field(default_factory=dict)
+    """The accesses (by index) with an address that is not known, and why. There is no footprint of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,6 +144,7 @@ def survey(launch: Launch, used: Facts, start: int = 0, stop: int | None = None)
         used.read_clusters |= state.read_clusters
         used.assumes_termination |= state.assumes_termination
         used.notes |= state.notes
+        used.unplaced |= state.unplaced
         yield Chunk(programs, footprints, may, must)
         start += len(programs)
 

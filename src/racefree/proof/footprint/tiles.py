@@ -328,6 +328,7 @@ def _take(data, position: int):  # type: ignore[no-untyped-def]
 
 _UFUNC: dict[str, np.ufunc] = {
     "add": np.add,
+    "mul": np.multiply,
     "max": np.maximum,
     "min": np.minimum,
     "and": np.bitwise_and,

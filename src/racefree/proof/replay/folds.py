@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from racefree.graph.program import Data, Op
+from racefree.graph.program import Combiner, Data, Op
 from racefree.proof.replay.arithmetic import RULES, Context
+from racefree.proof.replay.combining import combined
 from racefree.proof.replay.lanes import Lanes, Taint, along, element_bits, objects, ones, signed_int, union
 
 _COMBINE = {
     "add": "arith.addi",
+    "mul": "arith.muli",
     "and": "arith.andi",
     "or": "arith.ori",
     "xor": "arith.xori",
@@ -25,22 +27,51 @@ _COMBINE = {
 
 def folded(op: Op, operands: Sequence[Lanes], taint: Callable[[Op], list[Taint] | None]) -> list[Lanes] | None:
     """The results of `op`, or None when it is not one of these. `taint` says what mixed lanes depend on."""
+    made: list[tuple[Any, Any]] | None
     match op.name:
+        case "tt.reduce" | "tt.scan" if isinstance(op.attributes.get("combine"), Combiner):
+            made = combined(op, operands)
         case "tt.reduce" | "tt.scan":
-            made = _fold(op, operands[0])
+            made = _listed(_fold(op, operands[0]))
         case "tt.gather":
-            made = _gather(op, operands[0], operands[1])
+            made = _listed(_gather(op, operands[0], operands[1]))
+        case "tt.histogram":
+            made = [_counted(op, operands)]
         case name if name in _TWO_RESULTS:
             return _two(op, operands, taint(op))
         case _:
             return None
     if made is None:
         return None
-    bits, known = made
-    shape = op.results[0].shape
     found = taint(op)
-    pattern = np.where(known, bits, np.uint64(0)).reshape(shape)
-    return [Lanes(pattern, np.asarray(known).reshape(shape), None if found is None else found[0])]
+    results = []
+    for place, (result, (bits, known)) in enumerate(zip(op.results, made, strict=True)):
+        pattern = np.where(known, bits, np.uint64(0)).reshape(result.shape)
+        results.append(Lanes(pattern, np.asarray(known).reshape(result.shape), None if found is None else found[place]))
+    return results
+
+
+def _listed(made: tuple[Any, Any] | None) -> list[tuple[Any, Any]] | None:
+    return None if made is None else [made]
+
+
+def _counted(op: Op, operands: Sequence[Lanes]) -> tuple[Any, Any]:
+    """A count per bin, unless an element that counts is unknown or outside the bins."""
+    bins = op.results[0].shape[0]
+    counts, certain = np.zeros(bins, dtype=np.uint64), True
+    for at in range(operands[0].bits.size):
+        if len(operands) > 1:
+            if not operands[1].known[at]:
+                certain = False
+                continue
+            if not operands[1].bits[at]:
+                continue
+        value = int(operands[0].bits[at])
+        if operands[0].known[at] and value < bins:
+            counts[value] += np.uint64(1)
+        else:
+            certain = False
+    return counts, np.full(bins, certain)
 
 
 def line_taint(data: Data, operands: Sequence[Lanes]) -> Taint | None:

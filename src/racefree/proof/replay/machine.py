@@ -179,10 +179,12 @@ class _Machine:
             return None
         axis = op.attributes.get("axis")
         if op.name in ("tt.reduce", "tt.scan") and isinstance(axis, int):
-            taint = operands[0].taint if self.options.cross_lanes else None
+            taint = union([o.taint for o in operands if o.taint is not None], operands[0].shape)
             reverse = bool(op.attributes.get("reverse"))
-            return [blank(r.shape) if taint is None else along(taint, axis, r.shape, reverse) for r in op.results]
-        mixed = [self._mixed(r.shape, operands, lanewise=op.name != "tt.gather") for r in op.results]
+            mixes = self.options.cross_lanes
+            return [along(taint, axis, r.shape, reverse) if mixes else blank(r.shape) for r in op.results]
+        lanewise = op.name not in ("tt.gather", "tt.histogram")
+        mixed = [self._mixed(r.shape, operands, lanewise=lanewise) for r in op.results]
         return [m for m in mixed if m is not None]
 
     def _reduction(self, statement: Op | Data) -> None:

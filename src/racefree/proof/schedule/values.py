@@ -9,6 +9,7 @@ from typing import Any
 
 from racefree.graph.program import Data, Op, Value
 from racefree.proof.replay.arithmetic import elementwise
+from racefree.proof.replay.folds import folded
 from racefree.proof.replay.lanes import Lanes, unknown
 from racefree.proof.replay.tiles import advanced, moved
 
@@ -129,6 +130,8 @@ def _lanes(op: Op, operands: Sequence[Val], relevant: frozenset[int]) -> list[La
         return [advanced(op, known)]
     single = elementwise(op, known) if known else None
     several = [single] if single is not None else moved(op, known)
+    if several is None and known:
+        several = folded(op, known, lambda _: None)
     return list(several) if several is not None else [unknown(r.shape) for r in op.results]
 
 

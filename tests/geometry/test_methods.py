@@ -12,7 +12,8 @@ from racefree.geometry.bitset import bitset
 from racefree.geometry.decide import solve
 from racefree.geometry.equation import UNKNOWN, Equation
 from racefree.geometry.halves import halves
-from racefree.geometry.isl_worker import IslWorker
+from racefree.geometry.isl_process import IslProcess
+from racefree.geometry.isl_solve import isl_solve
 from racefree.geometry.reduction import Reduced, Term, reduce
 from racefree.geometry.search import search
 
@@ -57,14 +58,14 @@ def test_search_bitset_and_halves(method, equation: Equation) -> None:  # type: 
 
 
 def test_integer_sets_in_a_worker() -> None:
-    worker = IslWorker(answer_seconds=30)
+    process = IslProcess()
 
     @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
     @given(EQUATIONS)
     def agrees(equation: Equation) -> None:
         terms, target = positive(equation)
         asked = Equation(tuple((term.step, term.bound) for term in terms), target)
-        values = worker.solve(terms, target)
+        values = isl_solve(terms, target, process=process, seconds=30)
         assert values is not UNKNOWN
         assert (values is not None) == solvable(asked)
         assert values is None or asked.holds(values)
@@ -72,19 +73,18 @@ def test_integer_sets_in_a_worker() -> None:
     try:
         agrees()
     finally:
-        worker.close()
+        process.close()
 
 
 def test_a_worker_that_is_too_slow_is_killed_and_started_again() -> None:
-    worker = IslWorker(answer_seconds=0)
+    process = IslProcess()
     terms = (Term(5, 3, 0), Term(3, 3, 1))
     try:
-        assert worker.solve(terms, 8) is UNKNOWN
-        worker._answer_seconds = 30.0
-        assert worker.solve(terms, 8) == [1, 1]
-        assert worker.solve(terms, 1) is None
+        assert isl_solve(terms, 8, process=process, seconds=0) is UNKNOWN
+        assert isl_solve(terms, 8, process=process, seconds=30) == [1, 1]
+        assert isl_solve(terms, 1, process=process, seconds=30) is None
     finally:
-        worker.close()
+        process.close()
 
 
 def test_a_search_out_of_nodes_does_not_answer() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,7 @@ pytest.importorskip("triton")
 
 import smt_kernels as k  # noqa: E402
 
-from racefree.graph.launch import LaunchFacts  # noqa: E402
+from racefree.graph.launch import Argument, LaunchFacts, Scalar  # noqa: E402
 from racefree.graph.program import Program  # noqa: E402
 from racefree.proof.outcome import RungResult  # noqa: E402
 from racefree.proof.replay import run_program  # noqa: E402
@@ -76,7 +77,7 @@ CASES: dict[str, tuple[Any, tuple[int, ...], dict[str, Any], str | None, tuple[s
     "tile with a short pitch": (k.tile, (2, 3), {"o": ints(132), "n": 11, "PITCH": 10, "TRANS": True}, None, ()),
     "bits": (k.bits, (2,), {"o": ints(400), "C": 5, "D": 31}, T0, (I32,)),
     "persistent": (k.persistent, (4,), {"o": ints(300), "n": 17, "BLOCK": 16}, T0, (I32,)),
-    "grid stride": (k.grid_stride, (3,), {"o": ints(100), "n": 90, "BLOCK": 8, "ALL": True}, T1, (I32,)),
+    "grid stride": (k.grid_stride, (3,), {"o": ints(100), "n": 90, "BLOCK": 8, "ALL": True}, T0, (I32,)),
     "own stride": (k.grid_stride, (3,), {"o": ints(100), "n": 90, "BLOCK": 8, "ALL": False}, None, ()),
     "branch": (k.branch, (4,), {"o": ints(384), "n": 384, "ODD": 0}, T1, (I32,)),
     "scatter": (k.scatter, (2,), {"index": permutation(32), "o": ints(32)}, T1, (I32, READS_CONTENTS)),
@@ -123,7 +124,15 @@ def test_any_grid(name: str) -> None:
         other = replace(facts, grid=(x, *facts.grid[1:]))
         if READS_CONTENTS in qualifiers and x > facts.grid[0]:
             break  # the next program may leave the table of contents
-        assert not programs_conflict(program, other)
+        for arguments in other_parameters(facts) if scope == T0 else [facts.arguments]:
+            assert not programs_conflict(program, replace(other, arguments=arguments))
+
+
+def other_parameters(facts: LaunchFacts) -> Iterator[dict[str, Argument]]:
+    """The arguments of a launch with smaller and larger integers, which Triton specialises the kernel to in the same way."""
+    integers = {n: a.value for n, a in facts.arguments.items() if isinstance(a, Scalar) and type(a.value) is int}
+    for step in (-32, -16, 0, 16):
+        yield facts.arguments | {name: Scalar(value + step) for name, value in integers.items()}
 
 
 EXCHANGES = [
@@ -193,7 +202,7 @@ def test_lanes_may_be_asked_to_be_strict() -> None:
 def test_an_interrupt_is_not_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     import z3
 
-    program, facts = launch(k.add, (5,), {"x": ints(99), "o": ints(99), "n": 80, "STEP": 16, "BLOCK": 16})
+    program, facts = launch(k.add, (5,), {"x": ints(99), "o": ints(99), "n": 80, "STEP": 15, "BLOCK": 16})
     monkeypatch.setattr(z3.Solver, "check", lambda self, *a: z3.unknown)
     monkeypatch.setattr(z3.Solver, "reason_unknown", lambda self: "interrupted from keyboard")
     with pytest.raises(KeyboardInterrupt):

@@ -7,7 +7,7 @@ from functools import lru_cache
 from racefree.geometry.bitset import QUICK_WORK, bitset
 from racefree.geometry.equation import UNKNOWN, Equation, Unknown
 from racefree.geometry.halves import halves
-from racefree.geometry.isl_worker import isl_solve
+from racefree.geometry.isl_solve import isl_solve
 from racefree.geometry.reduction import Term, reduce
 from racefree.geometry.search import search
 

@@ -1,4 +1,4 @@
-"""The process behind `isl_worker`: reads equations as JSON lines, answers each with a solution, `null`, or an error word.
+"""The process behind `isl_process`: reads questions about integer sets as JSON lines and answers each.
 
 Run by file name, so that it imports nothing of racefree and never the user's main module.
 """
@@ -14,17 +14,29 @@ import islpy
 MEMORY_LIMIT_BYTES = 4 << 30
 
 
-def solve(steps: list[int], bounds: list[int], target: int) -> list[int] | None:
-    """One integer point of sum(step_i * z_i) = target, 0 <= z_i <= bound_i, or None when there is none."""
-    names = [f"z{i}" for i in range(len(steps))]
-    ranges = [f"0 <= {name} <= {bound}" for name, bound in zip(names, bounds, strict=True)]
-    total = "0" + "".join(f" + {step}{name}" for step, name in zip(steps, names, strict=True))
-    points = islpy.BasicSet(f"{{ [{', '.join(names)}] : {' and '.join([f'{total} = {target}', *ranges])} }}")
-    if points.is_empty():
-        return None
+def answer(question: dict[str, Any]) -> dict[str, Any]:
+    """`empty`: whether the intersection of the sets `parts` is. If it is not and `point` is wanted, one of its points.
+
+    isl takes at most `operations` steps.
+    """
+    context = islpy.DEFAULT_CONTEXT
+    context.reset_operations()
+    context.set_max_operations(question["operations"])
+    try:
+        points: Any = None
+        for part in question["parts"]:
+            points = islpy.Set(part) if points is None else points.intersect(islpy.Set(part))
+            if points.is_empty():
+                return {"empty": True}
+        return {"empty": False, "point": _coordinates(points) if question["point"] else None}
+    finally:
+        context.set_max_operations(0)
+
+
+def _coordinates(points: Any) -> list[int]:
     point = points.sample_point()
-    values = (point.get_coordinate_val(islpy.dim_type.set, i) for i in range(len(steps)))
-    return [int(value.to_str()) for value in values]
+    count = points.dim(islpy.dim_type.set)
+    return [int(point.get_coordinate_val(islpy.dim_type.set, i).to_str()) for i in range(count)]
 
 
 def _limit_memory() -> None:
@@ -41,13 +53,13 @@ def main() -> None:
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     for line in sys.stdin:
-        request: dict[str, Any] = json.loads(line)
-        answer: dict[str, Any] = {"id": request["id"]}
+        question: dict[str, Any] = json.loads(line)
+        reply: dict[str, Any] = {"id": question["id"]}
         try:
-            answer["values"] = solve(request["steps"], request["bounds"], request["target"])
+            reply["answer"] = answer(question)
         except Exception as error:  # whatever isl raises, the asker must hear that nothing was decided
-            answer["error"] = type(error).__name__
-        sys.stdout.write(json.dumps(answer) + "\n")
+            reply["error"] = type(error).__name__
+        sys.stdout.write(json.dumps(reply) + "\n")
         sys.stdout.flush()
 
 

@@ -26,7 +26,7 @@ def strengthen(
 
     `scale` multiplies the budget. Raises KeyboardInterrupt when stopped from the keyboard.
     """
-    from racefree.proof.affine import SHARED
+    from racefree.proof.affine import PROVER
     from racefree.proof.smt import rung
     from racefree.proof.smt.asking import Asker
     from racefree.proof.smt.budget import Budget
@@ -34,7 +34,7 @@ def strengthen(
     seconds = scale * (DECIDED_SECONDS if decided else UNDECIDED_SECONDS)
     steps = int(seconds * STEPS_PER_SECOND)
     try:
-        asker = Asker(Budget(steps, steps // 4, 2 * seconds), SHARED)
+        asker = Asker(Budget(steps, steps // 4, 2 * seconds), PROVER)
         return rung.strengthen(program, facts, asker, strict_lanes=strict_lanes, decided=decided)
     except Refused as refused:
         return RungResult(rung.RUNG, "passed", refusal=refused.refusal)

@@ -1,119 +1,62 @@
-"""Asks a warm isl process whether sets are empty, and kills it when it takes too long.
-
-isl cannot be interrupted from inside, and its operation limit is too coarse to bound one question; a process can be killed.
-"""
+"""Asks isl whether conditions can hold together, as the emptiness of an integer set."""
 
 from __future__ import annotations
 
-import atexit
-import os
-import queue
-import subprocess
-import sys
-import threading
 from collections.abc import Sequence
-from pathlib import Path
+from typing import Literal
 
-from racefree.proof.affine.text import NotLinear, set_text
+from racefree.geometry.isl_process import SHARED, IslProcess
+from racefree.proof.affine.text import TooLarge, set_text
 from racefree.proof.symbolic.terms import Condition
 
-ANSWER_SECONDS = 0.5
-START_SECONDS = 10.0
+MOST_OPERATIONS = 1_000_000
+"""About a second of isl, so that a question ends at the same point on every machine."""
+
+ANSWER_SECONDS = 5.0
+MOST_REMEMBERED = 4096
+
+Found = Literal["empty", "inhabited", "unknown"]
 
 
 class SetProver:
-    """One isl process, started at the first question and again after a kill. Safe to share between threads and forks."""
+    """Remembers its answers: kernels ask the same about many of their accesses, and so do configs of one kernel.
 
-    def __init__(self, *, answer_seconds: float = ANSWER_SECONDS) -> None:
+    `answer_seconds` is the safety net on the clock for one question.
+    """
+
+    def __init__(self, process: IslProcess = SHARED, *, answer_seconds: float = ANSWER_SECONDS) -> None:
+        self._process = process
         self._answer_seconds = answer_seconds
-        self._process: subprocess.Popen[str] | None = None
-        self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._owner = 0
-        self._asked = 0
-        self._broken = False
-        self._lock = threading.Lock()
+        self._known: dict[tuple[str, ...], bool] = {}
 
-    def never(self, conditions: Sequence[Condition], *, seconds: float = 60.0) -> bool:
-        """True when the conditions cannot hold together; false when they can, or when that was not decided.
+    def ask(self, conditions: Sequence[Condition], *, seconds: float = 60.0) -> Found:
+        """Whether the conditions can hold together.
 
-        `seconds` caps the answer time from above; spent budgets ask nothing.
+        "inhabited" is said only where unknown values and reads are all that has been left free. `seconds` caps the time from
+        above; spent budgets ask nothing.
         """
         if seconds <= 0:
-            return False
+            return "unknown"
         try:
             text = set_text(conditions)
-        except NotLinear:
-            return False
-        with self._lock:
-            return self._ask(text, min(seconds, self._answer_seconds)) == "empty"
+        except TooLarge:
+            return "unknown"
+        empty = self._known.get(text.parts)
+        if empty is None:
+            question = {"parts": text.parts, "point": False, "operations": MOST_OPERATIONS}
+            answer = self._process.ask(question, seconds=min(seconds, self._answer_seconds))
+            if answer is None:
+                return "unknown"
+            if len(self._known) >= MOST_REMEMBERED:
+                self._known.clear()
+            self._known[text.parts] = empty = bool(answer["empty"])
+        if empty:
+            return "empty"
+        return "inhabited" if text.exact else "unknown"
 
-    def close(self) -> None:
-        """Kill the process, if this one started it."""
-        process, self._process = self._process, None
-        if process is None or self._owner != os.getpid():
-            return
-        process.kill()
-        process.wait()
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                stream.close()
-
-    def _ask(self, text: str, seconds: float) -> str:
-        if self._broken or not self._ready():
-            return "error"
-        assert self._process is not None
-        assert self._process.stdin is not None
-        self._asked += 1
-        try:
-            self._process.stdin.write(f"{self._asked} {text}\n")
-            self._process.stdin.flush()
-            number, _, answer = self._lines.get(timeout=seconds).strip().partition(" ")
-        except (OSError, ValueError, queue.Empty):
-            self.close()
-            return "error"
-        except BaseException:  # stopped from the keyboard: the answer that comes later must meet no other question
-            self.close()
-            raise
-        if number != str(self._asked):
-            self.close()
-            return "error"
-        return answer
-
-    def _ready(self) -> bool:
-        if self._process is not None and self._owner == os.getpid():
-            return True
-        # A process inherited through a fork answers its first owner; leave it alone and start one of our own.
-        self._process, self._lines, self._owner = None, queue.SimpleQueue(), os.getpid()
-        script = Path(__file__).with_name("server.py")
-        try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", str(script)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                text=True,
-                start_new_session=True,
-            )
-            threading.Thread(target=_pump, args=(self._process, self._lines), daemon=True).start()
-            started = self._lines.get(timeout=START_SECONDS) == "ready\n"
-        except (OSError, queue.Empty):
-            started = False
-        if not started:
-            self._broken = True
-            self.close()
-        return started
+    def never(self, conditions: Sequence[Condition], *, seconds: float = 60.0) -> bool:
+        """True when the conditions cannot hold together; false when they can, or when that was not decided."""
+        return self.ask(conditions, seconds=seconds) == "empty"
 
 
-def _pump(process: subprocess.Popen[str], lines: queue.SimpleQueue[str]) -> None:
-    assert process.stdout is not None
-    try:
-        for line in process.stdout:
-            lines.put(line)
-    except ValueError:
-        return  # closed while reading
-    finally:
-        lines.put("")
-
-
-SHARED = SetProver()
-atexit.register(SHARED.close)
+PROVER = SetProver()

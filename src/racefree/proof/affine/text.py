@@ -1,10 +1,19 @@
-"""Conditions as the text of an integer set, with one dimension per variable."""
+"""Conditions as the text of an integer set that holds all their solutions, with one dimension per variable.
+
+What is not linear is kept as far as linear arithmetic can say it: equations over products are split into cases (see
+`products`), quotients and remainders keep their ranges and tell dividends apart (see `divisions`), anything else is a dimension
+of its own. So the set may be larger than the solutions, and only its emptiness says something.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import assert_never
 
+from racefree.proof.affine.divisions import Division, apart, own
+from racefree.proof.affine.products import linearised
+from racefree.proof.affine.simplify import conjuncts, resolved, substituted
 from racefree.proof.symbolic.bounds import Bounder
 from racefree.proof.symbolic.terms import (
     Apply,
@@ -23,17 +32,30 @@ from racefree.proof.symbolic.terms import (
     Truth,
     Unknown,
     Var,
+    subtract,
 )
 
 MAX_DIMENSIONS = 60
+FEW_ALTERNATIVES = 6
 
 
-class NotLinear(Exception):
-    """The conditions have a part that is no linear arithmetic."""
+class TooLarge(Exception):
+    """The set would have too many dimensions to be worth asking about."""
 
 
-def set_text(conditions: Sequence[Condition]) -> str:
-    """The set of all integers that satisfy the conditions, in isl's syntax. Raises `NotLinear`."""
+@dataclass(frozen=True, slots=True)
+class SetText:
+    """Sets in isl's syntax whose intersection holds all solutions of some conditions.
+
+    `exact` if it holds nothing else, once unknown values and reads are taken to be free.
+    """
+
+    parts: tuple[str, ...]
+    exact: bool
+
+
+def set_text(conditions: Sequence[Condition]) -> SetText:
+    """The integers that satisfy the conditions, and perhaps more. Raises `TooLarge`."""
     return _Writer().write(conditions)
 
 
@@ -41,15 +63,26 @@ class _Writer:
     def __init__(self) -> None:
         self._names: dict[object, str] = {}
         self._facts: list[str] = []
+        self._divisions: dict[tuple[Sum, Sum, bool], Division] = {}
         self._bounder = Bounder()
+        self._exact = True
 
-    def write(self, conditions: Sequence[Condition]) -> str:
-        wanted = [self._condition(c) for c in conditions]
+    def write(self, conditions: Sequence[Condition]) -> SetText:
+        """Conditions without alternatives come first: they rule out most cases of the others as the set is built."""
+        given = resolved(substituted(conjuncts(conditions)))
+        plain = conjuncts(linearised(c, self._bounder) for c in given)
+        self._exact = plain == given
+        said = [self._condition(c) for c in plain]
+        divisions = list(self._divisions.values())
+        for n, division in enumerate(divisions):
+            self._facts += [fact for other in divisions[:n] for fact in apart(other, division)]
         if len(self._names) > MAX_DIMENSIONS:
-            raise NotLinear
+            raise TooLarge
         names = ", ".join(self._names.values())
-        body = " and ".join([*self._facts, *wanted]) or "1 = 1"
-        return f"{{ [{names}] : {body} }}"
+        ordered = sorted([*self._facts, *said], key=_alternatives)
+        simple = [text for text in ordered if _alternatives(text) <= FEW_ALTERNATIVES]
+        parts = [simple, ordered[len(simple) :]]
+        return SetText(tuple(f"{{ [{names}] : {' and '.join(p)} }}" for p in parts if p), self._exact)
 
     def _name(self, key: object, low: int | None, high: int | None) -> str:
         found = self._names.get(key)
@@ -62,9 +95,10 @@ class _Writer:
         return found
 
     def _sum(self, term: Sum) -> str:
-        parts = [str(term.constant)]
-        parts += [f"{factor}*{self._atom(atom)}" for atom, factor in term.parts]
-        return "(" + " + ".join(parts) + ")"
+        parts = [self._atom(atom) if factor == 1 else f"{factor}*{self._atom(atom)}" for atom, factor in term.parts]
+        if term.constant or not parts:
+            parts.append(str(term.constant))
+        return parts[0] if len(parts) == 1 else "(" + " + ".join(parts) + ")"
 
     def _atom(self, atom: Atom) -> str:
         match atom:
@@ -93,27 +127,25 @@ class _Writer:
     def _applied(self, atom: Apply) -> str:
         if atom in self._names:
             return self._names[atom]
-        left = self._sum(atom.left)
         match atom.function:
             case Fn.MIN | Fn.MAX:
-                right = self._sum(atom.right)
+                left, right = self._sum(atom.left), self._sum(atom.right)
                 name = self._name(atom, None, None)
                 sign = "<=" if atom.function is Fn.MIN else ">="
                 self._facts.append(f"({name} {sign} {left} and {name} {sign} {right})")
                 self._facts.append(f"({name} = {left} or {name} = {right})")
                 return name
-            case Fn.FLOOR | Fn.MOD | Fn.DIV | Fn.REM:
-                return self._divided(atom, left)
+            case Fn.FLOOR | Fn.MOD | Fn.DIV | Fn.REM if not atom.right.parts and atom.right.constant > 0:
+                return self._divided(atom)
+            case Fn.FLOOR | Fn.MOD | Fn.DIV | Fn.REM if atom.right.parts:
+                return self._divided_by_term(atom)
             case _:
-                low, high = self._bounder.of(Sum(0, ((atom, 1),)))
-                if atom.function is Fn.MUL:
-                    raise NotLinear
-                return self._name(atom, low, high)
+                self._exact = False
+                return self._name(atom, *self._bounder.of(Sum(0, ((atom, 1),))))
 
-    def _divided(self, atom: Apply, left: str) -> str:
+    def _divided(self, atom: Apply) -> str:
         """Division by a positive constant, as quotient and remainder."""
-        if atom.right.parts or atom.right.constant <= 0:
-            raise NotLinear
+        left = self._sum(atom.left)
         divisor = atom.right.constant
         floors = atom.function in (Fn.FLOOR, Fn.MOD) or self._bounder.never_negative(atom.left)
         quotient = self._name((atom.left, divisor, floors), None, None)
@@ -125,6 +157,20 @@ class _Writer:
         if bounded not in self._facts:
             self._facts.append(bounded)
         return quotient if atom.function in (Fn.FLOOR, Fn.DIV) else rest
+
+    def _divided_by_term(self, atom: Apply) -> str:
+        """Quotient and remainder as dimensions of their own."""
+        self._exact = False
+        plain = self._bounder.never_negative(atom.left) and self._bounder.positive(atom.right)
+        key = (atom.left, atom.right, plain or atom.function in (Fn.FLOOR, Fn.MOD))
+        found = self._divisions.get(key)
+        if found is None:
+            left, right = self._sum(atom.left), self._sum(atom.right)
+            quotient, rest = (self._name((which, *key), None, None) for which in ("quotient", "rest"))
+            found = Division(left, right, quotient, rest, plain, self._bounder.of(atom.right))
+            self._divisions[key] = found
+            self._facts += own(found)
+        return found.quotient if atom.function in (Fn.FLOOR, Fn.DIV) else found.rest
 
     def _condition(self, condition: Condition) -> str:
         match condition:
@@ -139,9 +185,14 @@ class _Writer:
             case Either():
                 return f"({self._condition(condition.left)} or {self._condition(condition.right)})"
             case Compare():
-                left, right = self._sum(condition.left), self._sum(condition.right)
+                difference = subtract(condition.left, condition.right)
+                left, right = self._sum(Sum(0, difference.parts)), -difference.constant
                 if condition.relation is Relation.NE:
                     return f"({left} < {right} or {left} > {right})"
                 return f"({left} {condition.relation.value} {right})"
             case _:
                 assert_never(condition)
+
+
+def _alternatives(text: str) -> int:
+    return text.count(" or ")

@@ -144,7 +144,7 @@ class Encoding:
 
     def _known_read(self, value: Any, address: Any, table: Table) -> None:
         """A read that happens lies inside its recorded tensor, and yields what is there."""
-        places = range(table.first, table.last + 1, table.bytes_)
+        places = range(table.first, table.last + 1, table.stride)
         cases = [z3.And(address == p, value == int(v)) for p, v in zip(places, table.values, strict=True)]
         self.premises.append(z3.Or(*(z3.Not(g) for g in self._guards), *cases))
 

@@ -42,15 +42,17 @@ from racefree.proof.symbolic.questions import (
     violated,
 )
 from racefree.proof.symbolic.records import Reading
-from racefree.proof.symbolic.replacing import Replacer, leaves
+from racefree.proof.symbolic.replacing import leaves
 from racefree.proof.symbolic.sync.order import Order, order
 from racefree.proof.symbolic.sync.setting import Setting
 from racefree.proof.symbolic.terms import (
     TRUE,
     Condition,
+    FreeTruth,
     Read,
     Relation,
     Sum,
+    Unknown,
     Var,
     both,
     compare,
@@ -78,7 +80,7 @@ RUNG = "smt"
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One reading of a launch: with its parameters symbolic (T0), bound (T1), or bound and with tensor contents."""
+    """One reading of a launch: with its parameters symbolic (T0), or bound (T1), with tensor contents where these help."""
 
     scope: ProofScope
     reading: Reading
@@ -135,12 +137,17 @@ def _attempts(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lane
         model=memory_model(facts.triton_version, facts.target),
         initial=lambda record: initially(record, program, facts, layout),
     )
-    plain = Attempt(
-        ProofScope.THIS_PARAMS_ANY_GRID, reading, domain, pairs, layout, tickets=drawn, order=_order(setting, facts)
+    reads = any(isinstance(leaf, Read) for r in reading.records for leaf in leaves(r.address, r.mask, r.path))
+    yield Attempt(
+        ProofScope.THIS_PARAMS_ANY_GRID,
+        reading,
+        domain,
+        pairs,
+        layout,
+        contents=Contents(facts, layout) if reads else None,
+        tickets=drawn,
+        order=_order(setting, facts),
     )
-    yield plain
-    if any(isinstance(leaf, Read) for r in reading.records for leaf in leaves(r.address, r.mask, r.path)):
-        yield replace(plain, contents=Contents(facts, layout))
 
 
 def _lowered(program: Program, bind: Binding, unwritten: frozenset[int], facts: LaunchFacts) -> Reading:
@@ -187,6 +194,7 @@ def _try(program: Program, facts: LaunchFacts, attempt: Attempt, asker: Asker) -
     fragile: list[Witness] = []
     refusal: Refusal | None = None
     synchronises = bool(relevance(program).synchronising)
+    asker.used_contents = False
     if attempt.order is not None and attempt.order.stuck():
         return _passed(Refusal("vacuous", "a loop waits for a value that no program ever writes"), [])
     for question in questions(attempt.reading, attempt.may_meet):
@@ -220,21 +228,31 @@ def _asked(attempt: Attempt, question: Question, asker: Asker) -> tuple[Answer, 
         return "unsat", None
     claims = assertions(attempt.reading, question, attempt.domain)
     if attempt.order is None or question.same_program:
-        drawn = distinctness(attempt.tickets, claims, attempt.domain)
-        return asker.ask([*claims, *drawn], attempt.contents)
+        asked = [*claims, *distinctness(attempt.tickets, claims, attempt.domain)]
+        return asker.ask(asked, attempt.contents, wants_model=_shows_races(attempt, question, asked))
     if asker.plainly(claims):
         return "unsat", None
-    answer, model = _asked_in_order(attempt, attempt.order.unordered(question), claims, asker)
+    answer, model = _asked_in_order(attempt, question, attempt.order.unordered(question), claims, asker)
     if answer == "unsat" or not attempt.order.handed_on(question):
         return answer, model
-    return _asked_in_order(attempt, attempt.order.unordered(question, far=True), claims, asker)
+    return _asked_in_order(attempt, question, attempt.order.unordered(question, far=True), claims, asker)
 
 
 def _asked_in_order(
-    attempt: Attempt, unordered: list[Condition], claims: list[Condition], asker: Asker
+    attempt: Attempt, question: Question, unordered: list[Condition], claims: list[Condition], asker: Asker
 ) -> tuple[Answer, Model | None]:
     drawn = distinctness(attempt.tickets, [*claims, *unordered], attempt.domain)
-    return asker.ask([*claims, *unordered, *drawn], attempt.contents, branching=bool(unordered))
+    asked = [*claims, *unordered, *drawn]
+    return asker.ask(
+        asked, attempt.contents, branching=bool(unordered), wants_model=_shows_races(attempt, question, asked)
+    )
+
+
+def _shows_races(attempt: Attempt, question: Question, asked: Sequence[Condition]) -> bool:
+    """Whether a model of what is asked would be a race of another grid, and so evidence worth having."""
+    if attempt.scope is not ProofScope.THIS_PARAMS_ANY_GRID or not _is_exact(question):
+        return False
+    return not any(isinstance(leaf, Unknown | FreeTruth) for leaf in leaves(*asked))
 
 
 def strided(attempt: Attempt, question: Question) -> list[Condition] | None:
@@ -267,7 +285,7 @@ def _qualifiers(attempt: Attempt, asker: Asker) -> tuple[str, ...]:
     out += sorted({assumes_no_overflow(bits) for bits in counted} - set(out))
     if attempt.domain.threads is not None and _uses_owner_rule(attempt):
         out.append(ONE_THREAD_PER_LANE)
-    if attempt.contents is not None or (attempt.order is not None and attempt.order.reads_contents):
+    if asker.used_contents or (attempt.order is not None and attempt.order.reads_contents):
         out.append(READS_CONTENTS)
     if attempt.reading.awaits:
         out.append(ASSUMES_TERMINATION)
@@ -304,7 +322,8 @@ def wraps_nearby(program: Program, facts: LaunchFacts, asker: Asker, *, decided:
     layout = layout_of(facts)
     reading = lower(program, lambda p: bound_parameter(p, facts, layout), unwritten_loads(program, facts))
     domain = domain_of(reading, facts, {}, None)
-    near = Replacer(lambda v: _nearby(v, facts, NEARBY))
+    contents = Contents(facts, layout)
+    near = contents.replacer(lambda v: _nearby(v, facts, NEARBY))
     bounder = Bounder()
     for obligation in sorted({o for r in reading.records for o in r.obligations}, key=hash):
         low, high = bounder.of(near.sum(obligation.value))
@@ -312,7 +331,7 @@ def wraps_nearby(program: Program, facts: LaunchFacts, asker: Asker, *, decided:
             continue
         claims = [violated(obligation), *in_grid(domain, 1)]
         claims += [compare(Relation.LE, variable(grid_size(a)), number(NEARBY * facts.grid[a])) for a in domain.axes]
-        answer, model = asker.ask(claims, Contents(facts, layout))
+        answer, model = asker.ask(claims, contents, wants_model=True)
         if answer == "unknown" or (model is not None and (model.exact or not decided)):
             return True
     return False

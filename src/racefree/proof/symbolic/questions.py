@@ -160,7 +160,17 @@ def _programs(question: Question, domain: Domain) -> list[Condition]:
     pairs = [(own(program_id(a), 1), own(program_id(a), 2)) for a in domain.axes]
     if question.same_program:
         return out + [_equal(a, b) for a, b in pairs]
+    if question.first is question.second:  # swapping the two executions changes nothing else
+        return [*out, _less(pairs)]
     return [*out, _any(_differ(a, b) for a, b in pairs)]
+
+
+def _less(pairs: Sequence[tuple[Sum, Sum]]) -> Condition:
+    """The left numbers come before the right ones, lexicographically."""
+    out: Condition = FALSE
+    for a, b in reversed(pairs):
+        out = either(compare(Relation.LT, a, b), both(_equal(a, b), out))
+    return out
 
 
 def _within(record: Record, names: Replacer, domain: Domain) -> Condition:

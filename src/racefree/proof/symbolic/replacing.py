@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import assert_never
 
+from racefree.proof.symbolic.bounds import Bounder
+from racefree.proof.symbolic.folding import decided, folded
 from racefree.proof.symbolic.terms import (
+    TRUE,
     Apply,
     Atom,
     Both,
@@ -28,7 +31,6 @@ from racefree.proof.symbolic.terms import (
     compare,
     either,
     negate,
-    read,
     scale,
     variable,
 )
@@ -37,12 +39,22 @@ from racefree.proof.symbolic.terms import (
 class Replacer:
     """Replaces variables by terms (None keeps one) all at once, remembering what it has rebuilt.
 
-    `unknowns` is put behind the names of unknown values and conditions.
+    `unknowns` is put behind the names of unknown values and conditions. `reads` may replace a read whose address has been
+    rebuilt. With a `bounder`, what the bounds decide is folded.
     """
 
-    def __init__(self, variables: Callable[[Var], Sum | None], *, unknowns: str = "") -> None:
+    def __init__(
+        self,
+        variables: Callable[[Var], Sum | None],
+        *,
+        unknowns: str = "",
+        reads: Callable[[Read], Sum | None] | None = None,
+        bounder: Bounder | None = None,
+    ) -> None:
         self._variables = variables
         self._suffix = unknowns
+        self._reads = reads
+        self._bounder = bounder
         self._atoms: dict[Atom, Sum] = {}
         self._sums: dict[Sum, Sum] = {}
         self._conditions: dict[Condition, Condition] = {}
@@ -71,13 +83,21 @@ class Replacer:
                     ((Unknown(atom.name + self._suffix, tuple(map(self.sum, atom.indices)), atom.low, atom.high), 1),),
                 )
             case Apply():
-                return apply(atom.function, self.sum(atom.left), self.sum(atom.right))
+                return self._folded(apply(atom.function, self.sum(atom.left), self.sum(atom.right)))
             case Choose():
                 return choose(self.condition(atom.condition), self.sum(atom.then), self.sum(atom.other))
             case Read():
-                return read(atom.bytes, self.sum(atom.address), atom.low, atom.high)
+                rebuilt = Read(atom.bytes, self.sum(atom.address), atom.low, atom.high)
+                found = None if self._reads is None else self._reads(rebuilt)
+                return Sum(0, ((rebuilt, 1),)) if found is None else found
             case _:
                 assert_never(atom)
+
+    def _folded(self, term: Sum) -> Sum:
+        if self._bounder is None or term.constant or len(term.parts) != 1:
+            return term
+        atom, factor = term.parts[0]
+        return folded(atom, self._bounder) if isinstance(atom, Apply) and factor == 1 else term
 
     def condition(self, condition: Condition) -> Condition:
         found = self._conditions.get(condition)
@@ -98,7 +118,8 @@ class Replacer:
             case Either():
                 return either(self.condition(condition.left), self.condition(condition.right))
             case Compare():
-                return compare(condition.relation, self.sum(condition.left), self.sum(condition.right))
+                made = compare(condition.relation, self.sum(condition.left), self.sum(condition.right))
+                return decided(made, self._bounder) if self._bounder and isinstance(made, Compare) else made
             case _:
                 assert_never(condition)
 
@@ -137,6 +158,46 @@ def leaves(*terms: Term) -> Iterator[Var | Unknown | FreeTruth | Read]:
             case Var():
                 yield term
             case Truth():
+                pass
+            case _:
+                assert_never(term)
+
+
+def guarded_reads(conditions: Iterable[Condition]) -> Iterator[tuple[Read, Condition]]:
+    """Every read below some conditions that all hold, with what else must hold for it to happen, each pair once.
+
+    What a choice reads happens where the choice is made; what stands right of `or` where the left does not hold, and right
+    of an `and` below an `or` where the left does.
+    """
+    seen: set[tuple[object, Condition]] = set()
+    stack: list[tuple[Term | Atom, Condition]] = []
+    stack.extend((c, TRUE) for c in conditions)
+    while stack:
+        term, guard = stack.pop()
+        if (term, guard) in seen:
+            continue
+        seen.add((term, guard))
+        match term:
+            case Sum():
+                stack.extend((a, guard) for a, _ in term.parts)
+            case Apply() | Compare():
+                stack.extend(((term.left, guard), (term.right, guard)))
+            case Both():
+                stack.extend(((term.left, guard), (term.right, guard if guard == TRUE else both(guard, term.left))))
+            case Either():
+                stack.extend(((term.left, guard), (term.right, both(guard, negate(term.left)))))
+            case Choose():
+                stack.append((term.condition, guard))
+                stack.append((term.then, both(guard, term.condition)))
+                stack.append((term.other, both(guard, negate(term.condition))))
+            case Not():
+                stack.append((term.operand, guard))
+            case Read():
+                stack.append((term.address, guard))
+                yield term, guard
+            case Unknown() | FreeTruth():
+                stack.extend((i, guard) for i in term.indices)
+            case Var() | Truth():
                 pass
             case _:
                 assert_never(term)

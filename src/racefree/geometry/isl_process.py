@@ -1,6 +1,7 @@
-"""Decides a reduced equation as the emptiness of an integer set, in a warm process that is killed when it takes too long.
+"""A warm isl process that answers one question at a time, and is killed when it takes too long.
 
-isl cannot be interrupted from inside, and its operation limit is too coarse to bound one question; a process can be killed.
+isl cannot be interrupted from inside. Its own operation limit ends most questions at the same point every time, but not those
+that it cannot count; those end with the process.
 """
 
 from __future__ import annotations
@@ -13,39 +14,32 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
-from racefree.geometry.equation import UNKNOWN, Unknown
-from racefree.geometry.reduction import Term
-
-ANSWER_SECONDS = 0.5
-START_SECONDS = 10.0
+START_SECONDS = 30.0
 
 
-class IslWorker:
-    """One isl process, started at the first question and again after a kill. Safe to share between threads and forks."""
+class IslProcess:
+    """Started at the first question and again after a kill. Safe to share between threads and forks."""
 
-    def __init__(self, *, answer_seconds: float = ANSWER_SECONDS) -> None:
-        self._answer_seconds = answer_seconds
+    def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
-        self._owner = 0
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._owner = 0
         self._asked = 0
         self._broken = False
         self._lock = threading.Lock()
 
-    def solve(self, terms: tuple[Term, ...], target: int) -> list[int] | Unknown | None:
-        """Values that sum to `target`, None when there are none, UNKNOWN when isl did not answer in time or is missing."""
+    def ask(self, question: dict[str, Any], *, seconds: float) -> dict[str, Any] | None:
+        """The answer of `isl_server.answer`; None when there was none within `seconds`, or isl is missing."""
         with self._lock:
             if self._broken or not self._ready():
-                return UNKNOWN
-            self._asked += 1
-            request = {
-                "id": self._asked,
-                "steps": [term.step for term in terms],
-                "bounds": [term.bound for term in terms],
-                "target": target,
-            }
-            return self._ask(request)
+                return None
+            try:
+                return self._answer(question, seconds)
+            except BaseException:  # stopped from the keyboard: the answer that comes later must meet no other question
+                self.close()
+                raise
 
     def close(self) -> None:
         """Kill the process, if this one started it."""
@@ -58,21 +52,27 @@ class IslWorker:
             if stream is not None:
                 stream.close()
 
-    def _ask(self, request: dict[str, object]) -> list[int] | Unknown | None:
+    @property
+    def pid(self) -> int | None:
+        """The process id, None while none runs."""
+        return None if self._process is None else self._process.pid
+
+    def _answer(self, question: dict[str, Any], seconds: float) -> dict[str, Any] | None:
         assert self._process is not None
         assert self._process.stdin is not None
+        self._asked += 1
         try:
-            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.write(json.dumps({"id": self._asked, **question}) + "\n")
             self._process.stdin.flush()
-            answer = json.loads(self._lines.get(timeout=self._answer_seconds))
+            reply = json.loads(self._lines.get(timeout=seconds))
         except (OSError, ValueError, queue.Empty):
             self.close()
-            return UNKNOWN
-        if not isinstance(answer, dict) or answer.get("id") != request["id"] or "values" not in answer:
+            return None
+        if not isinstance(reply, dict) or reply.get("id") != self._asked:
             self.close()
-            return UNKNOWN
-        values = answer["values"]
-        return None if values is None else [int(value) for value in values]
+            return None
+        answer = reply.get("answer")
+        return answer if isinstance(answer, dict) else None
 
     def _ready(self) -> bool:
         if self._process is not None and self._owner == os.getpid():
@@ -87,6 +87,7 @@ class IslWorker:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 text=True,
+                start_new_session=True,
             )
             threading.Thread(target=_pump, args=(self._process, self._lines), daemon=True).start()
             started = self._lines.get(timeout=START_SECONDS) == "ready\n"
@@ -109,10 +110,5 @@ def _pump(process: subprocess.Popen[str], lines: queue.SimpleQueue[str]) -> None
         lines.put("")
 
 
-_SHARED = IslWorker()
-atexit.register(_SHARED.close)
-
-
-def isl_solve(terms: tuple[Term, ...], target: int) -> list[int] | Unknown | None:
-    """Ask the shared worker."""
-    return _SHARED.solve(terms, target)
+SHARED = IslProcess()
+atexit.register(SHARED.close)

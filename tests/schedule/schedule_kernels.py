@@ -94,3 +94,27 @@ def never_set(data, flag):
 def tickets(head, out, STEP: tl.constexpr, WIDTH: tl.constexpr):
     t = tl.atomic_add(head, STEP, sem="relaxed")
     tl.store(out + t + tl.arange(0, WIDTH), 1)
+
+
+@triton.jit
+def accumulated(acc, locks, x, GROUPS: tl.constexpr, DECIDED: tl.constexpr, DONE: tl.constexpr):
+    """Partial sums of groups of rows: the first of a group stores, the others add, one at a time."""
+    row = tl.program_id(0)
+    lane = tl.arange(0, 128)
+    lock = locks + row % GROUPS
+    count = lock + GROUPS
+    mine = acc + (row % GROUPS) * 128 + lane
+    part = tl.load(x + row * 128 + lane)
+    while tl.atomic_cas(lock, 0, 1) == 1:
+        pass
+    seen = tl.load(count)
+    if DECIDED:
+        tl.debug_barrier()
+    if seen == 0:
+        tl.atomic_xchg(count, 1)
+    else:
+        part += tl.load(mine)
+    tl.store(mine, part)
+    if DONE:
+        tl.debug_barrier()
+    tl.atomic_xchg(lock, 0)

@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
 from schedule_kernels import (  # noqa: E402
+    accumulated,
     forwarded,
     last_block,
     load_buffering,
@@ -159,3 +160,23 @@ def test_running_out_of_time_makes_no_race() -> None:
         got = run(lock, 6, budget=budget, acc=ints(128), held=ints(1), x=ints(1024), TAKE="acquire", GIVE="release",
                   FENCE=1, NARROW=True)  # fmt: skip
         assert got.status == "passed"
+
+
+@pytest.mark.parametrize("model", [T38, T39], ids=["3.8", "3.9"])
+@pytest.mark.parametrize(("decided", "done"), list(itertools.product((1, 0), (1, 0))))
+def test_partial_sums_under_a_lock(model: MemoryModel, decided: int, done: int) -> None:
+    """Every thread loads the count to branch on it; one of them overwrites it, maybe before the others have loaded it."""
+    arguments = {"acc": ints(256), "locks": ints(4), "x": ints(512)}
+    got = run(accumulated, 4, model, **arguments, GROUPS=2, DECIDED=decided, DONE=done)
+    clean = model.barrier_before_release or (decided and done)
+    assert got.status == ("proved" if clean else "races")
+    inside = [r for r in got.races if r.first.program == r.second.program]
+    assert bool(inside) == (not model.barrier_before_release and not decided)
+    assert all((r.race_type, r.first.access.kind.value) == ("WAR", "load") for r in inside)
+
+
+def test_what_a_branch_hangs_on_is_in_doubt_where_barriers_may_be_added() -> None:
+    arguments = {"acc": ints(256), "locks": ints(4), "x": ints(512)}
+    got = run(accumulated, 2, memory_model("4.0.0", "hip:gfx942"), **arguments, GROUPS=2, DECIDED=0, DONE=1)
+    assert got.refusal is not None
+    assert got.refusal.kind == "potential-race"

@@ -96,7 +96,8 @@ class _Rung:
         if len(pids) > self.budget.instances:
             return _passed(Refusal("schedule-budget", f"{len(pids)} program instances are too many to interleave"))
         footprints = Footprints()
-        insider = Insider(footprints, self.facts.num_warps * self.facts.warp_size, not self.strict_lanes)
+        threads = self.facts.num_warps * self.facts.warp_size
+        insider = Insider(footprints, threads, not self.strict_lanes, self.model.known)
         machine = Machine(
             self.program, self.facts, relevance(self.program), footprints, self.model, insider, self.budget.statements
         )

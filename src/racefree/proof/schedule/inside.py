@@ -26,11 +26,13 @@ class InsideFinding:
 @dataclass(slots=True)
 class Insider:
     """Collects what accesses of one instance do to each other. `threads` per instance; `one_thread_per_lane` is the rule
-    that the same lane of two equal tiles of at least that many elements belongs to one thread."""
+    that the same lane of two equal tiles of at least that many elements belongs to one thread. `model_known`: no barriers but
+    those that have been seen come between."""
 
     footprints: Footprints
     threads: int
     one_thread_per_lane: bool
+    model_known: bool
     rule_used: bool = False
     findings: list[InsideFinding] = field(default_factory=list)
     _checked: set[tuple[object, ...]] = field(default_factory=set)
@@ -60,7 +62,8 @@ class Insider:
             return
         perhaps = old.read in uses.maybe or old.read in control or (old.read == OLDER and OLDER in uses.maybe)
         if met.same is not None and not self._same_lane_ordered(old, a, b, uses):
-            racing = not perhaps and met.same_certain and self._stored_once_loaded_by_all(a, b)
+            racing = not perhaps and self._stored_once_loaded_by_all(a, b)
+            racing = met.same_certain and (racing or self._decided_by_all_written_by_one(old, a, b, uses, control))
             self._found(old, new, met.same, "race" if racing else "doubt")
         if met.crossed is not None and not (old.read >= 0 and old.read in uses.every and a.access.kind.atomic):
             unsure = perhaps or not met.crossed_certain or (old.read >= 0 and old.read in uses.every)
@@ -91,6 +94,12 @@ class Insider:
     def _stored_once_loaded_by_all(self, a: Footprint, b: Footprint) -> bool:
         """A scalar or a small tile is stored by one replica and loaded by all."""
         return a.access.kind is Kind.STORE and b.access.kind is Kind.LOAD
+
+    def _decided_by_all_written_by_one(self, old: Entry, a: Footprint, b: Footprint, uses: Val, control: Reads) -> bool:
+        """A scalar that every thread loads, to branch on it, before one thread overwrites it: the others may load too late."""
+        one_load = a.access.kind is Kind.LOAD and a.access.shape == () == b.access.shape
+        only_decides = old.read >= 0 and old.read in control and old.read not in uses.all_reads
+        return self.model_known and one_load and only_decides
 
     def _found(self, first: Entry, second: Entry, at: tuple[int, int], finding: Finding) -> None:
         self.findings.append(InsideFinding(first, second, at, finding))

@@ -17,6 +17,7 @@ from racefree.proof.footprint.depend import Dependences
 from racefree.proof.footprint.evaluate import Footprint
 from racefree.proof.footprint.order import Rules, perhaps, rules
 from racefree.proof.footprint.possible import Flows, possible_dependences
+from racefree.proof.footprint.running import race_by_running
 from racefree.proof.footprint.shadow import Lattice, Merged, Points, Shadow, merged
 from racefree.proof.footprint.survey import Chunk, Facts, Launch, prepare, survey
 from racefree.proof.footprint.values import I64, Region, Unknown
@@ -389,10 +390,15 @@ def _within_pair(state: _State, chunk: Chunk, i: int, j: int) -> None:
         perhaps_synchronised = isinstance(f.epoch.syncs, Unknown) or isinstance(g.epoch.syncs, Unknown)
     found = None if perhaps_synchronised else _certain(state, chunk, question, (chunk.must[i], chunk.must[j]), rest)
     state.seen.add((f.access.index, g.access.index))
-    if found is None:
+    if found is not None:
+        state.races.append(within_race(state.launch, f, g, int(chunk.programs[found.row]), found))
+        return
+    program = int(chunk.programs[rest.row])
+    race = None if perhaps_synchronised else race_by_running(state.launch, f, g, program, strict=state.strict)
+    if race is None:
         state.doubts.append(_order_unknown(g.access))
     else:
-        state.races.append(within_race(state.launch, f, g, int(chunk.programs[found.row]), found))
+        state.races.append(race)
 
 
 def _order_unknown(access: Access) -> Refusal:

@@ -17,6 +17,8 @@ from racefree.proof.footprint.values import Affine
 from racefree.proof.footprint.within import Clash
 from racefree.proof.outcome import Side, Witness
 
+UNORDERED_INSIDE = "no barrier and no data dependence orders them inside the program instance"
+
 
 def between_race(launch: Launch, a: Access, b: Access, found: Meeting) -> Witness:
     """The executions behind a meeting, by evaluating the two programs again on their own."""
@@ -36,10 +38,11 @@ def within_race(launch: Launch, f: Footprint, g: Footprint, program: int, clash:
         shared += 1
     if second.iterations[:shared] < first.iterations[:shared]:
         first, second = second, first
-    return Witness(first, second, "no barrier and no data dependence orders them inside the program instance")
+    return Witness(first, second, UNORDERED_INSIDE)
 
 
-def _pid(launch: Launch, program: int) -> tuple[int, int, int]:
+def pid_of(launch: Launch, program: int) -> tuple[int, int, int]:
+    """The program id of a linear program number."""
     x, y, z = (int(p[0]) for p in launch.pids(np.array([program], dtype=np.int64)))
     return x, y, z
 
@@ -72,7 +75,7 @@ def _at(launch: Launch, footprint: Footprint, program: int, indices: tuple[int, 
     loops = len(footprint.loops)
     iterations = tuple(turn.step if turn.axis is None else indices[turn.axis] for turn in footprint.nest)
     virtual = _address(footprint, indices, row)
-    return Side(footprint.access, _pid(launch, program), indices[loops:], iterations, launch.space.real(virtual))
+    return Side(footprint.access, pid_of(launch, program), indices[loops:], iterations, launch.space.real(virtual))
 
 
 def _address(footprint: Footprint, indices: tuple[int, ...], row: int) -> int:

@@ -1,7 +1,7 @@
 """Re-evaluates accesses of a launch with plain integers and no solver."""
 
 from racefree.proof.replay.atomics import left_behind
-from racefree.proof.replay.enumeration import Enumeration, Race, Rules, enumerate_races
+from racefree.proof.replay.enumeration import Enumeration, Race, Rules, enumerate_races, race_inside
 from racefree.proof.replay.events import Event, Fence, Options, Step, Steps, Unreplayable
 from racefree.proof.replay.lanes import Lanes
 from racefree.proof.replay.machine import steps
@@ -29,6 +29,7 @@ __all__ = [
     "launch_memory",
     "left_behind",
     "pointer_roots",
+    "race_inside",
     "run_program",
     "shared_bytes",
     "steps",

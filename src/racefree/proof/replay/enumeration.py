@@ -102,6 +102,29 @@ def enumerate_races(
     )
 
 
+def race_inside(
+    program: Program, facts: LaunchFacts, pid: Pid, pair: tuple[int, int], rules: Rules, *, max_steps: int
+) -> Race | None:
+    """An unordered pair of executions of two accesses (or of one with itself) inside one instance, which runs alone.
+
+    What the launch may write is unknown to it. Raises `Unreplayable` like `run_program`.
+    """
+    others = frozenset(a.index for a in accesses(program) if a.index not in pair)
+    options = Options(
+        track=True,
+        cross_lanes=rules.cross_lanes,
+        may_be_unknown=others,
+        max_steps=max_steps,
+        reductions_synchronise=not rules.strict_lanes,
+    )
+    events = [(pid, e) for e in run_program(program, facts, pid, options=options) if e.index in pair]
+    cells, _ = _cells(program, facts, events)
+    found: dict[tuple[int, int, bool], Race] = {}
+    for byte in sorted(cells):
+        _compare(cells[byte], byte, rules, facts, found)
+    return found.get((min(pair), max(pair), True))
+
+
 def instances(facts: LaunchFacts) -> Iterator[Pid]:
     """All program ids of the grid."""
     x, y, z = facts.grid

@@ -322,7 +322,7 @@ class _Machine:
             bits = np.where(off, other.bits, bits)
             known = np.where(off, other.known, known)
         bits = np.where(known, bits, np.uint64(0))
-        taint = self._read_taint(event) if self.options.track else None
+        taint = self._read_taint(event, mask) if self.options.track else None
         return Lanes(np.asarray(bits).reshape(shape), np.asarray(known).reshape(shape), taint)
 
     def _unobserved(self, event: Event) -> Lanes:
@@ -332,22 +332,19 @@ class _Machine:
             return unknown(access.shape)
         return self.memory.read(event.addresses, event.active, access.element_bytes, access.result.element)
 
-    def _read_taint(self, event: Event) -> Taint:
-        """Each active lane depends on its own read and on what led to it; an inactive one on what led to it only."""
+    def _read_taint(self, event: Event, mask: Lanes | None) -> Taint:
+        """Each lane depends on its own read and on what led to it; one that is surely off, on what switched it off alone."""
         assert event.first_read is not None
         assert event.depends is not None
-        count = int(event.active.size)
+        shape, count = event.active.shape, int(event.active.size)
+        off = np.zeros(shape, np.bool_) if mask is None else np.broadcast_to(mask.known & (mask.bits == 0), shape)
+        instead = [mask, None if event.access.other is None else self._get(event.access.other)]
+        kept = union([v.taint for v in instead if v is not None and v.taint is not None], shape)
         own = np.empty(count, dtype=np.object_)
-        for lane, on in enumerate(event.active.reshape(-1)):
-            own[lane] = 1 << (event.first_read + lane) if on else 0
+        for lane, (gone, led) in enumerate(zip(off.reshape(-1), event.depends.reshape(-1), strict=True)):
+            own[lane] = 0 if gone else 1 << (event.first_read + lane) | int(led)
         self.reads += count
-        parts = [event.depends, objects(own.reshape(event.active.shape), event.active.shape)]
-        other = event.access.other
-        if other is not None:
-            taint = self._get(other).taint
-            if taint is not None:
-                parts.append(taint)
-        return union(parts, event.active.shape)
+        return union([kept, objects(own.reshape(shape), shape)], shape)
 
 
 def _activity(pointer: Lanes, mask: Lanes | None) -> tuple[Known, Known]:

@@ -17,9 +17,6 @@ class ArgumentSummary:
     text: str
 
 
-NO_OWNER, SEVERAL_OWNERS = -1, -2
-
-
 @dataclass(frozen=True, slots=True)
 class Touched:
     """The elements of a tensor that one program instance writes and reads, as half-open runs."""
@@ -33,7 +30,8 @@ class Touched:
 class TensorMap:
     """Who writes which element of a tensor, counted from its data pointer to the end of its storage.
 
-    `owners` are runs (start, end, program), where a program is numbered x + grid.x * (y + grid.y * z), or SEVERAL_OWNERS.
+    `owners` are runs (start, end, program), where a program is numbered x + grid.x * (y + grid.y * z): the lowest number that
+    writes there; `contested` are the runs that several programs write.
     `programs` are those that a race names. A map is `complete` when every program instance was evaluated.
     """
 
@@ -45,6 +43,7 @@ class TensorMap:
     owners: tuple[tuple[int, int, int], ...]
     programs: tuple[Touched, ...] = ()
     complete: bool = True
+    contested: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,13 @@ import numpy.typing as npt
 from racefree.errors import RacefreeError
 from racefree.graph.launch import Descriptor, LaunchFacts, Tensor
 from racefree.graph.program import Program
-from racefree.launch import NO_OWNER, SEVERAL_OWNERS, TensorMap, Touched
+from racefree.launch import TensorMap, Touched
 from racefree.verdict import CompiledRaceRecord
 
 Pid = tuple[int, int, int]
 Elements = npt.NDArray[np.int64]
 
+NO_OWNER = -1
 MOST_ELEMENTS = 1 << 22
 MOST_PROGRAMS = 4096
 MOST_RUNS = 20_000
@@ -30,11 +31,12 @@ SECONDS = 2.0
 
 @dataclass(slots=True)
 class _Canvas:
-    """The owners of a tensor's elements while programs are walked."""
+    """The lowest program that writes each element of a tensor, and whether another does too, while programs are walked."""
 
     tensor: Tensor
     elements: int
     owners: Elements
+    contested: npt.NDArray[np.bool_]
     touched: dict[Pid, Touched] = field(default_factory=dict)
 
 
@@ -70,7 +72,7 @@ def _canvas(facts: LaunchFacts, name: str) -> _Canvas | None:
     elements = (end - tensor.address) // tensor.element_bytes
     if not 0 < elements <= MOST_ELEMENTS:
         return None
-    return _Canvas(tensor, elements, np.full(elements, NO_OWNER, dtype=np.int64))
+    return _Canvas(tensor, elements, np.full(elements, NO_OWNER, dtype=np.int64), np.zeros(elements, dtype=np.bool_))
 
 
 def _grid(grid: Pid) -> Iterator[Pid]:
@@ -95,8 +97,8 @@ def _walk(program: Program, facts: LaunchFacts, pid: Pid, canvases: dict[str, _C
             (written if event.access.kind.writes else read).append(found)
         wrote = np.unique(np.concatenate(written)) if written else np.zeros(0, dtype=np.int64)
         before = canvas.owners[wrote]
-        free = (before == NO_OWNER) | (before == number)
-        canvas.owners[wrote] = np.where(free, number, SEVERAL_OWNERS)
+        canvas.contested[wrote] |= (before != NO_OWNER) & (before != number)
+        canvas.owners[wrote] = np.where(before == NO_OWNER, number, np.minimum(before, number))
         if keep:
             loaded = np.unique(np.concatenate(read)) if read else np.zeros(0, dtype=np.int64)
             canvas.touched[pid] = Touched(pid, _runs(wrote), _runs(loaded))
@@ -144,4 +146,5 @@ def _map(name: str, canvas: _Canvas, *, complete: bool) -> TensorMap:
         owners=owners[:MOST_RUNS],
         programs=tuple(canvas.touched.values()),
         complete=complete and len(owners) <= MOST_RUNS,
+        contested=_runs(np.flatnonzero(canvas.contested)),
     )

@@ -11,7 +11,7 @@ from racefree.engines.program import AccessFlag, EngineProgram
 from racefree.engines.records import EngineAccess, EngineRace, EngineVerdict
 
 MOST_INSTRUCTIONS = 200_000
-MOST_EDGES = 100_000
+MOST_EDGES = 400_000
 MOST_RACES = 50
 MOST_RUNS = 1024
 
@@ -20,7 +20,7 @@ def timeline(program: EngineProgram, verdict: EngineVerdict) -> dict[str, Any] |
     """JSON-ready columns, one entry an instruction, in document order; None for a program too large to draw.
 
     `at` is the earliest step at which an instruction can start when each takes one step; `edges` are what orders
-    instructions of different engines; `races` name instructions by their place.
+    instructions of different engines, `left_out` those beyond the most that are drawn; `races` name instructions by their place.
     """
     if len(program) > MOST_INSTRUCTIONS:
         return None
@@ -37,6 +37,7 @@ def timeline(program: EngineProgram, verdict: EngineVerdict) -> dict[str, Any] |
         "opcodes": list(program.opcodes),
         "opcode": rows.opcode.tolist(),
         "edges": [list(edge) for edge in edges[:MOST_EDGES]],
+        "left_out": max(0, len(edges) - MOST_EDGES),
         "races": [_race(program, race) for race in itertools.islice(races.values(), MOST_RACES)],
     }
 

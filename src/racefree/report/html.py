@@ -113,4 +113,4 @@ def _excerpt(report: Report, site: Site | None) -> list[tuple[int, str]]:
     if site is None:
         return []
     lines = report.sources.get(site.file, {})
-    return [(n, lines[n]) for n in range(site.line - _AROUND, site.line + _AROUND + 1) if n in lines]
+    return [(n, lines[n].expandtabs(4)) for n in range(site.line - _AROUND, site.line + _AROUND + 1) if n in lines]

@@ -35,36 +35,60 @@ function filter() {
 document.getElementById("filter").addEventListener("input", filter);
 
 function source(side) {
-  if (!side.source.length) return document.createDocumentFragment();
   const block = element("pre");
+  block.tabIndex = 0; block.setAttribute("role", "region"); block.setAttribute("aria-label", `Source at ${side.where}`);
   for (const [number, line] of side.source) {
-    const row = element("span", "", number === side.line ? "row hit" : "row");
-    row.append(element("span", String(number), "number"), document.createTextNode(line || " "));
+    const hit = number === side.line, row = element("span", "", hit ? "row hit" : "row");
+    row.append(element("span", String(number), "number"));
+    if (hit && side.caret) {
+      const [start, length] = side.caret;
+      row.append(document.createTextNode(line.slice(0, start)), element("mark", line.slice(start, start + length)), document.createTextNode(line.slice(start + length)));
+    } else row.append(document.createTextNode(line || " "));
     block.append(row);
   }
   return block;
 }
 
+function access(side, before) {
+  const parts = [], again = before && side.where && side.where === before.where;
+  const told = element("p", side.said + (again ? ", there too" : side.where && `, at ${side.where}`), "said");
+  parts.push(told);
+  if (side.arithmetic) {
+    const line = element("p", "at ", "arithmetic");
+    line.append(element("code", side.arithmetic)); parts.push(line);
+  }
+  if (again) return parts;
+  if (side.source.length) parts.push(source(side));
+  let inside = side.function;
+  for (const [caller, place] of side.callers) {
+    parts.push(element("p", `${inside ? `in ${inside}, ` : ""}called at ${place}`, "soft"));
+    inside = caller;
+  }
+  return parts;
+}
+
+function labelled(label, text) {
+  const line = element("p");
+  line.append(element("b", `${label}:`), document.createTextNode(` ${text}`));
+  return line;
+}
+
 function finding(found, subject, maps) {
-  const box = element("section", "", "finding");
-  box.append(element("h3", `${found.rule} ${found.title} on ${found.sides[0].place}`));
-  found.sides.forEach((side, at) => {
-    const again = at && side.where && side.where === found.sides[0].where;
-    box.append(element("p", side.said + (again ? ", there too" : side.where && `, at ${side.where}`)));
-    if (again) return;
-    box.append(source(side));
-    for (const caller of side.callers) box.append(element("p", `called from ${caller}`, "soft"));
-  });
-  box.append(element("p", `Why: ${found.reason}`));
-  if (found.hint) box.append(element("p", `Hint: ${found.hint}`));
-  if (found.config) box.append(element("p", `Config: ${found.config}`, "soft"));
+  const box = element("section", "", "finding"), [first, second] = found.sides;
+  box.append(element("h3", `${found.rule} ${found.title} on ${first.place}`), ...access(first, null), ...access(second, first));
+  box.append(labelled("Why", found.reason));
+  if (found.hint) box.append(labelled("Hint", found.hint));
+  if (found.config) box.append(element("p", subject.kind === "launch" ? `config ${found.config}` : `races ${found.config}`, "soft"));
   const rule = report.rules[found.rule], about = element("details");
   about.append(element("summary", `About ${found.rule}`), element("p", rule.meaning), element("p", rule.hardware));
   box.append(about);
-  const at = placeIn(found.sides[0].place, maps);
+  const at = placeIn(first.place, maps);
   if (at) {
     const button = element("button", "Show on the map"); button.type = "button";
-    button.onclick = () => { at.section.view.show(at.element); at.section.scrollIntoView(); at.section.querySelector("canvas").focus(); };
+    button.onclick = () => {
+      at.section.choose(found.sides.map((side) => side.actor));
+      at.section.view.show(at.element); at.section.scrollIntoView(); at.section.querySelector("canvas").focus();
+    };
     box.append(button);
   }
   return box;
@@ -94,10 +118,14 @@ function show(index) {
   const maps = new Map();
   for (const map of subject.maps) {
     const racing = subject.findings.map((f) => placeIn(f.sides[0].place, new Map([[map.tensor, true]]))).filter(Boolean).map((p) => p.element);
-    maps.set(map.tensor, mapSection(map, subject.grid, [...new Set(racing)].filter((e) => e < map.elements)));
+    maps.set(map.tensor, mapSection(map, subject.grid, [...new Set(racing)].filter((e) => e < map.elements), subject.status === "races"));
   }
   for (const found of subject.findings) detail.append(finding(found, subject, maps));
   if (subject.timeline) detail.append(timelineSection(subject.timeline));
+  else if (subject.kind === "engine program") detail.append(element("p", "No timeline: a run takes one when it is asked for html or trace, of programs of up to 200,000 instructions.", "soft"));
+  else if (subject.kind === "launch" && subject.findings.length && !maps.size) {
+    detail.append(element("p", "No map: a run takes one when it is asked for html, of tensors of up to 4 million elements.", "soft"));
+  }
   for (const section of maps.values()) detail.append(section);
   for (const found of subject.fragile) {
     detail.append(element("p", `At another grid this would race: ${found.sides[0].said}; ${found.sides[1].said}`, "soft"));

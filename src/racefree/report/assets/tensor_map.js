@@ -1,8 +1,6 @@
 "use strict";
 // A map of a tensor: each cell an element, coloured by the program that writes it. Several maps can share one view.
 
-const SEVERAL = -2, NONE = -1;
-
 function runAt(runs, element) {
   let low = 0, high = runs.length;
   while (low < high) {
@@ -73,7 +71,8 @@ class View {
   changed() { for (const watcher of this.watchers) watcher(); }
 }
 
-const ownerColour = (owner) => [(owner * 137.508 + 210) % 360, 55, 58];
+// Neighbouring programs far apart in hue, and none near the red of a race.
+const ownerColour = (owner) => [40 + (owner * 111.246 + 170) % 290, 55, 58];
 
 function rgb([hue, saturation, lightness]) {
   const s = saturation / 100, l = lightness / 100, a = s * Math.min(l, 1 - l);
@@ -81,9 +80,11 @@ function rgb([hue, saturation, lightness]) {
   return [f(0), f(8), f(4)];
 }
 
-const RACE = [205, 30, 30];
+const RACE = [205, 30, 30], SHARED = [70, 70, 70], WROTE = [60, 90, 180], LOADED = [160, 190, 230];
+const STRIPES = 10;
 
 function paintMap(canvas, view, colourOf, marked) {
+  // `colourOf(element)` gives a colour and, where there are two things to say, the colour of stripes across it.
   const ratio = window.devicePixelRatio || 1;
   const width = Math.max(1, canvas.clientWidth), height = Math.max(1, canvas.clientHeight);
   canvas.width = width * ratio; canvas.height = height * ratio;
@@ -95,14 +96,14 @@ function paintMap(canvas, view, colourOf, marked) {
   for (let y = 0; y < canvas.height; y++) rows.push(Math.floor(view.top + y / ratio / cell));
   const gap = cell >= 8;
   for (let y = 0; y < canvas.height; y++) {
-    let last = -1, colour = null;
+    let last = -1, colours = null;
     for (let x = 0; x < canvas.width; x++) {
       if (columns[x] >= view.columns) break;
       const element = rows[y] * view.columns + columns[x];
       if (element >= view.map.elements) break;
-      if (element !== last) { colour = colourOf(element); last = element; }
-      if (!colour || (gap && (columns[x] !== columns[x - 1] || rows[y] !== rows[y - 1]))) continue;
-      const at = 4 * (y * canvas.width + x);
+      if (element !== last) { colours = colourOf(element); last = element; }
+      if (!colours || (gap && (columns[x] !== columns[x - 1] || rows[y] !== rows[y - 1]))) continue;
+      const at = 4 * (y * canvas.width + x), colour = colours[1] && (x + y) % (STRIPES * ratio) < STRIPES * ratio / 2 ? colours[1] : colours[0];
       pixels[at] = colour[0]; pixels[at + 1] = colour[1]; pixels[at + 2] = colour[2]; pixels[at + 3] = 255;
     }
   }
@@ -112,6 +113,7 @@ function paintMap(canvas, view, colourOf, marked) {
   for (const [element, style, wide] of [...marked.map((e) => [e, "rgb(205,30,30)", 3]), [view.cursor, ink, 2]]) {
     const x = (element % view.columns - view.left) * cell, y = (Math.floor(element / view.columns) - view.top) * cell;
     const size = Math.max(cell, 7);
+    if (x < -size || y < -size) continue;
     context.strokeStyle = style; context.lineWidth = wide;
     context.strokeRect(x - (size - cell) / 2, y - (size - cell) / 2, size, size);
   }
@@ -123,39 +125,59 @@ function programName(number, grid) {
   return `program (${x}, ${rest % grid[1]}, ${Math.floor(rest / grid[1])})`;
 }
 
-function mapSection(map, grid, racing) {
+function mapSection(map, grid, racing, races) {
   const section = document.createElement("section");
   section.className = "map";
-  const heading = element("h3", `${map.tensor}: who writes which element`);
-  section.append(heading);
-  section.append(element("p", `${map.dtype}[${map.shape.join(", ")}], strides (${map.strides.join(", ")}), `
-    + `${map.elements} elements to the end of its storage${map.complete ? "" : "; not all programs could be evaluated"}`, "soft"));
+  section.append(element("h3", `${map.tensor}: who writes which element`));
   const view = new View(map);
+  section.append(element("p", `${map.dtype}[${map.shape.join(", ")}], strides (${map.strides.join(", ")}), `
+    + `${map.elements} elements to the end of its storage, ${view.columns} in each row of the map`
+    + `${map.complete ? "" : "; not all programs could be evaluated"}`, "soft"));
   const readout = element("p", "", "readout"); readout.setAttribute("aria-live", "polite");
   const whole = document.createElement("canvas");
   whole.style.height = "260px";
-  section.append(tools(view, racing), legend(), whole, readout);
-  const canvases = [[whole, (e) => { const run = runAt(map.owners, e); return run ? (run[2] === SEVERAL ? RACE : rgb(ownerColour(run[2]))) : null; },
-    `Map of ${map.tensor}: arrow keys move the cursor, plus and minus zoom, 0 shows the whole tensor`]];
-  const pair = element("div", "", "pair");
-  for (const touched of map.programs.slice(0, 2)) {
-    const box = document.createElement("div"), canvas = document.createElement("canvas");
+  section.append(tools(view, racing), legend(races), whole, readout);
+  const owned = (e) => {
+    const run = runAt(map.owners, e);
+    return run && [rgb(ownerColour(run[2])), runAt(map.contested, e) && (races ? RACE : SHARED)];
+  };
+  watch(whole, view, owned, `Map of ${map.tensor}: arrow keys move the cursor, plus and minus zoom, 0 shows the whole tensor`, racing);
+  const pair = element("div", "", "pair"), names = map.programs.map((p) => `program (${p.program.join(", ")})`);
+  let chosen = [0, 1].filter((at) => at < names.length);
+  const boxes = chosen.map((_, side) => {
+    const box = document.createElement("div"), canvas = document.createElement("canvas"), title = element("p");
     canvas.style.height = "200px";
-    box.append(element("p", `program (${touched.program.join(", ")}): written dark, read light`), canvas);
-    pair.append(box);
-    canvases.push([canvas, (e) => runAt(touched.written, e) ? [60, 90, 180] : runAt(touched.read, e) ? [160, 190, 230] : null,
-      `What program (${touched.program.join(", ")}) touches of ${map.tensor}`]);
-  }
-  if (map.programs.length) section.append(pair);
-  for (const [canvas, colourOf, label] of canvases) watch(canvas, view, colourOf, label, racing);
+    box.append(title, canvas); pair.append(box);
+    const touched = (e) => {
+      const program = map.programs[chosen[side]];
+      if (!program) return null;
+      const wrote = runAt(program.written, e), loaded = runAt(program.read, e);
+      return wrote ? [WROTE, loaded && LOADED] : loaded ? [LOADED, null] : null;
+    };
+    watch(canvas, view, touched, "", racing);
+    return { box, canvas, title };
+  });
+  if (boxes.length) section.append(element("h4", "What the racing programs touch"), programLegend(), pair);
+  section.choose = (actors) => {
+    // The footprints of the programs of one race, side by side; of a race inside one program, its own alone.
+    const found = [...new Set(actors)].map((name) => names.indexOf(name)).filter((at) => at >= 0);
+    if (found.length) chosen = found;
+    boxes.forEach(({ box, canvas, title }, side) => {
+      box.hidden = side >= chosen.length;
+      title.textContent = names[chosen[side]] || "";
+      canvas.setAttribute("aria-label", `What ${title.textContent} touches of ${map.tensor}`);
+    });
+    view.changed();
+  };
   view.watchers.push(() => { readout.textContent = describe(map, view.cursor, grid, racing); });
   section.view = view;
+  section.choose([]);
   requestAnimationFrame(() => racing.length ? view.show(racing[0], Math.max(view.cell, 6)) : view.changed());
   return section;
 }
 
 function watch(canvas, view, colourOf, label, racing) {
-  canvas.tabIndex = 0; canvas.setAttribute("role", "img"); canvas.setAttribute("aria-label", label);
+  canvas.tabIndex = 0; canvas.setAttribute("role", "application"); canvas.setAttribute("aria-label", label);
   const scale = () => view.width / Math.max(1, canvas.clientWidth);
   view.watchers.push(() => paintMap(canvas, view, colourOf, racing));
   canvas.addEventListener("keydown", (event) => {
@@ -200,22 +222,44 @@ function tools(view, racing) {
   return bar;
 }
 
-function legend() {
-  const line = element("p", "", "soft");
-  const swatch = (colour, words) => { const box = element("span", "", "swatch"); box.style.background = colour; line.append(box, document.createTextNode(`${words}  `)); };
-  swatch("rgb(205,30,30)", "several programs");
-  swatch(`hsl(210 55% 58%)`, "one program, a colour each");
+function legend(races) {
+  const line = element("p", "", "soft legend");
+  const swatch = (colour, words) => { const box = element("span", "", "swatch"); box.style.background = colour; line.append(box, document.createTextNode(words)); };
+  swatch("hsl(210 55% 58%)", "one program, a colour each");
+  swatch(`repeating-linear-gradient(135deg, rgb(${races ? RACE : SHARED}) 0 3px, hsl(210 55% 58%) 3px 6px)`, "several programs");
   swatch("transparent", "nobody");
   return line;
 }
 
+function programLegend() {
+  const line = element("p", "", "soft legend");
+  for (const [colour, words] of [[`rgb(${WROTE})`, "written"], [`rgb(${LOADED})`, "read"], [`repeating-linear-gradient(135deg, rgb(${LOADED}) 0 3px, rgb(${WROTE}) 3px 6px)`, "both"]]) {
+    const box = element("span", "", "swatch"); box.style.background = colour; line.append(box, document.createTextNode(words));
+  }
+  return line;
+}
+
+function coordinates(map, at) {
+  // The index of an element in a tensor whose strides fall, or "" where it is no such index.
+  if (map.shape.length < 2) return "";
+  let rest = at;
+  const index = [];
+  for (let axis = 0; axis < map.shape.length; axis++) {
+    const stride = map.strides[axis];
+    if (stride <= 0 || (axis && stride > map.strides[axis - 1])) return "";
+    index.push(Math.floor(rest / stride)); rest %= stride;
+    if (index[axis] >= map.shape[axis]) return "";
+  }
+  return rest ? "" : ` at [${index.join(", ")}]`;
+}
+
 function describe(map, at, grid, racing) {
   const run = runAt(map.owners, at);
-  const who = !run ? "written by no program" : run[2] === SEVERAL ? "written by several programs" : `written by ${programName(run[2], grid)}`;
+  const who = !run ? "written by no program" : runAt(map.contested, at) ? "written by several programs" : `written by ${programName(run[2], grid)}`;
   const touched = map.programs.map((p) => {
     const does = [runAt(p.written, at) && "writes", runAt(p.read, at) && "reads"].filter(Boolean).join(" and ");
     return does ? `program (${p.program.join(", ")}) ${does} it` : "";
   }).filter(Boolean);
   const race = racing.includes(at) ? ", the racing element" : "";
-  return `${map.tensor}[${at}]${race}: ${who}${touched.length ? "; " + touched.join("; ") : ""}`;
+  return `${map.tensor}[${at}]${coordinates(map, at)}${race}: ${who}${touched.length ? "; " + touched.join("; ") : ""}`;
 }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import racefree
 from racefree import baseline
 from racefree.analysis import Analyst
 from racefree.config import settings
@@ -22,7 +24,11 @@ from racefree.report.build import launch_subjects, of_launches, of_subjects
 from racefree.report.model import Occurrence, Report, Subject, count, distinct_findings
 from racefree.report.rules import RULES
 from racefree.session import deciding
+from racefree.triton.asserts import TOLERATED, make_lenient
 from racefree.verdict import CompiledRaceRecord
+
+_DISREGARDED, _STOPPED = "racefree-disregarded", "racefree-stopped"
+"""Properties of a test that found wrong results, and of one that ended with that."""
 
 _ATTRIBUTE = "racefree"
 """The attribute of a test report that carries what its test launched, as JSON-ready data, to the process that sums up."""
@@ -30,11 +36,12 @@ _ATTRIBUTE = "racefree"
 
 @dataclass(slots=True)
 class TestLaunches:
-    """What one test has launched so far."""
+    """What one test has launched so far, and how many of its checks failed after that and were passed over."""
 
     __test__ = False
 
     launches: list[Launch] = field(default_factory=list)
+    passed_over: int = 0
 
     @property
     def races(self) -> tuple[CompiledRaceRecord, ...]:
@@ -95,11 +102,21 @@ class TestRun:
         self._open = ExitStack()
         self._outside = TestLaunches()
         self._current = self._outside
+        self._strict = False
         self._subjects: list[Subject] = []
         self._disregarded: list[str] = []
+        self._stopped: list[str] = []
 
     def take_launches(self) -> None:
+        self._open.enter_context(lenient_tests(self._passes_over))
         self._open.enter_context(deciding(self._analyst, lambda launch: self._current.launches.append(launch)))
+
+    def _passes_over(self) -> bool:
+        """Whether a check that has just failed does not count: it came after a launch, and no kernel ran to make it hold."""
+        if self._strict or not self._current.launches:
+            return False
+        self._current.passed_over += 1
+        return True
 
     def pytest_unconfigure(self) -> None:
         self._open.close()
@@ -107,10 +124,11 @@ class TestRun:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         self._current = item.stash.setdefault(_LAUNCHES, TestLaunches())
+        self._strict = _is_strict(item)
         try:
             return (yield)
         finally:
-            self._current = self._outside
+            self._current, self._strict = self._outside, False
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -137,18 +155,24 @@ class TestRun:
             report.longrepr = _told(found, races)
             if hasattr(report, "wasxfail"):
                 del report.wasxfail
-        elif call.excinfo is not None and call.excinfo.errisinstance((AssertionError, pytest.fail.Exception)):
+            return
+        wrong = _wrong_result(report, call) if report.failed and not _is_strict(item) else None
+        if wrong is not None:
             report.outcome = "passed"
             report.longrepr = None
-            report.sections.append(("racefree", f"disregarded, since no kernel ran: {call.excinfo.exconly()}"))
-            report.user_properties.append(("racefree-disregarded", item.nodeid))
+            report.sections.append(("racefree", f"disregarded, since no kernel ran: {wrong}"))
+            if call.excinfo is not None:
+                report.user_properties.append((_STOPPED, item.nodeid))
+        if wrong is not None or launches.passed_over:
+            report.user_properties.append((_DISREGARDED, item.nodeid))
 
     def _without_known(self, report: Report) -> Report:
         return report if self._known is None else baseline.applied(report, self._known)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call":
-            self._disregarded += [str(v) for name, v in report.user_properties if name == "racefree-disregarded"]
+            self._disregarded += [str(v) for name, v in report.user_properties if name == _DISREGARDED]
+            self._stopped += [str(v) for name, v in report.user_properties if name == _STOPPED]
         for data in getattr(report, _ATTRIBUTE, ()):
             self._subjects.append(json_format.structured(data, Subject))
 
@@ -158,9 +182,9 @@ class TestRun:
         if outside:
             notes.append(f"{len(self._outside.launches)} launches were made outside of any test")
         if self._disregarded:
-            notes.append(
-                f"{len(self._disregarded)} tests found wrong results, which was disregarded, since no kernel ran"
-            )
+            told = f"{len(self._disregarded)} tests found wrong results, which was disregarded, since no kernel ran"
+            cut = f"; {len(self._stopped)} of them ended there, so that what they launch later is not known"
+            notes.append(told + (cut if self._stopped else ""))
         report = self._without_known(of_subjects((*outside, *self._subjects), notes=notes))
         report = replace(report, notes=(*report.notes, *stale_comments(report)))
         terminalreporter.section("racefree")
@@ -176,12 +200,51 @@ class TestRun:
 _RUN = pytest.StashKey[TestRun]()
 
 
+def _is_strict(item: pytest.Item) -> bool:
+    """What a test that asks for the fixture asserts is about its launches, so it counts."""
+    return "racefree" in getattr(item, "fixturenames", ())
+
+
+def _wrong_result(report: pytest.TestReport, call: pytest.CallInfo[Any]) -> str | None:
+    """What a failed test complained of, if it is something that only a kernel that runs can make right."""
+    if call.excinfo is not None and call.excinfo.errisinstance((AssertionError, pytest.fail.Exception)):
+        return call.excinfo.exconly()
+    told = str(report.longrepr)
+    return told if call.excinfo is None and told.startswith("[XPASS(strict)]") else None
+
+
 def _told(report: Report, races: Any) -> str:
     occurrences: list[Occurrence] = list(races)
     shown = [text.race(report, occurrence, text.Options()) for occurrence in occurrences]
     rules = sorted({occurrence.finding.rule for occurrence in occurrences})
     head = f"this test launches kernels that race: {', '.join(f'{rule} {RULES[rule].title}' for rule in rules)}"
     return "\n\n".join([head, *shown])
+
+
+@contextmanager
+def lenient_tests(tolerates: Callable[[], bool]) -> Iterator[None]:
+    """Inside the block the test modules that pytest imports go on after a check that fails while `tolerates()` is true.
+
+    They are compiled apart from those of other runs, which pytest keeps in files. Without pytest's rewriting of assertions
+    (`--assert=plain`) a test ends at the first check that fails.
+    """
+    import builtins
+
+    from _pytest.assertion import rewrite
+
+    real, tail = rewrite.rewrite_asserts, rewrite.PYC_TAIL
+
+    def rewrite_asserts(tree: ast.Module, *rest: Any, **more: Any) -> None:
+        make_lenient(tree)
+        real(tree, *rest, **more)
+
+    setattr(builtins, TOLERATED, tolerates)
+    vars(rewrite).update(rewrite_asserts=rewrite_asserts, PYC_TAIL=f"-racefree-{racefree.__version__}{tail}")
+    try:
+        yield
+    finally:
+        vars(rewrite).update(rewrite_asserts=real, PYC_TAIL=tail)
+        setattr(builtins, TOLERATED, lambda: False)  # modules imported meanwhile may still ask
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 SUITE = """
+import checks
 import pytest
 import torch
 import triton
@@ -66,6 +67,43 @@ def test_racy_in_setup(racy_setup):
     pass
 
 
+def test_racy_after_a_wrong_result():
+    assert int(launch(16).sum()) == 64
+    launch(8)
+
+
+def test_racy_after_a_wrong_result_found_elsewhere():
+    checks.holds(int(launch(16).sum()) == 64)
+    launch(8)
+
+
+def test_ends_at_a_wrong_result():
+    told = checks.holds(int(launch(16).sum()) == 64)
+    launch(8)
+
+
+def test_expects_a_failure():
+    launch(16)
+    with pytest.raises(AssertionError):
+        assert False
+
+
+@pytest.mark.xfail(strict=True)
+def test_known_to_be_wrong():
+    assert int(launch(16).sum()) == 64
+
+
+@pytest.mark.xfail(raises=KeyError)
+def test_known_to_raise():
+    launch(16)
+    raise KeyError("mine")
+
+
+def test_counts_its_launches(racefree):
+    launch(16)
+    assert len(racefree.launches) == 2
+
+
 def test_not_analysed():
     scatter[(4,)](torch.zeros(64, device="cuda"), torch.zeros(64, device="cuda"), BLOCK=16)
 
@@ -92,12 +130,25 @@ def test_fixture(racefree):
     racefree.launches.clear()
 """
 
+CHECKS = """
+def holds(value):
+    if not value:
+        raise AssertionError
+"""
+
 EXPECTED = {
     "test_clean": "passed",
     "test_racy": "failed",
     "test_racy_but_swallowed": "failed",
     "test_racy_and_allowed": "passed",
     "test_racy_in_setup": "failed",
+    "test_racy_after_a_wrong_result": "failed",
+    "test_racy_after_a_wrong_result_found_elsewhere": "failed",
+    "test_ends_at_a_wrong_result": "passed",
+    "test_expects_a_failure": "passed",
+    "test_known_to_be_wrong": "passed",
+    "test_known_to_raise": "xfail",
+    "test_counts_its_launches": "failed",
     "test_not_analysed": "passed",
     "test_own_error": "failed",
     "test_no_launch_and_wrong": "failed",
@@ -108,6 +159,7 @@ EXPECTED = {
 
 def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     (folder / "test_suite.py").write_text(SUITE, encoding="utf-8")
+    (folder / "checks.py").write_text(CHECKS, encoding="utf-8")
     command = [
         sys.executable,
         "-m",
@@ -123,24 +175,39 @@ def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
 
 
 def outcomes(stdout: str) -> dict[str, str]:
-    return {name: word.lower() for word, name in re.findall(r"^(PASSED|FAILED) test_suite\.py::(\w+)", stdout, re.M)}
+    return {
+        name: word.lower()
+        for word, name in re.findall(r"^(PASSED|FAILED|XFAIL|XPASS) test_suite\.py::(\w+)", stdout, re.M)
+    }
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two workers"])
 def test_suite(workers: tuple[str, ...], tmp_path: Path) -> None:
     done = run(tmp_path, "--racefree", "--racefree-output", "json=races.json", *workers)
     assert outcomes(done.stdout) == EXPECTED, done.stdout + done.stderr
-    assert "8 launches: 1 races in 4, 1 not analysed, 0 vacuous, 3 proved race-free" in done.stdout
-    assert "1 tests found wrong results, which was disregarded, since no kernel ran" in done.stdout
-    assert re.search(r"test_suite.py:17:\d+: NOT ANALYSED indirect-address", done.stdout)
-    assert "test_suite.py:11:5: RACE RF001 write-write between programs on out[" in done.stdout
+    assert "17 launches: 1 races in 6, 1 not analysed, 0 vacuous, 10 proved race-free" in done.stdout
+    assert (
+        "3 tests found wrong results, which was disregarded, since no kernel ran; "
+        "1 of them ended there, so that what they launch later is not known" in done.stdout
+    )
+    assert re.search(r"test_suite.py:18:\d+: NOT ANALYSED indirect-address", done.stdout)
+    assert "test_suite.py:12:5: RACE RF001 write-write between programs on out[" in done.stdout
     summary = json.loads((tmp_path / "races.json").read_text())["summary"]
-    assert (summary["launches"], summary["races"], summary["racing"]) == (8, 1, 4)
+    assert (summary["launches"], summary["races"], summary["racing"]) == (17, 1, 6)
 
 
 def test_fixture_alone_takes_the_launches_of_its_test(tmp_path: Path) -> None:
     done = run(tmp_path, "-k", "test_fixture or test_no_launch")
     assert outcomes(done.stdout) == {"test_fixture": "passed", "test_no_launch_and_wrong": "failed"}, done.stdout
+
+
+def test_a_run_without_it_finds_its_assertions_as_they_are(tmp_path: Path) -> None:
+    """Pytest keeps what it compiled; the lenient modules of one run must not meet another."""
+    for options in (["--racefree"], [], ["--racefree"]):
+        done = run(tmp_path, "-k", "test_no_launch_and_wrong or test_clean", *options)
+        assert "assert 1 == 2" in done.stdout
+        assert outcomes(done.stdout)["test_clean"] == ("passed" if options else "failed")
+        assert "NameError" not in done.stdout
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Reports made by hand, one racy and one clean, that every format renders."""
+"""A report made by hand, with everything in it that a format has to render, and an empty one."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def refused() -> RaceVerdict:
 
 
 @pytest.fixture
-def racy_report() -> Report:
+def mixed_report() -> Report:
     shifts = racing()
     launches = [launch("shift", 8, shifts), launch("clean", 30, proved()), launch("table", 20, refused())]
     launches.append(launch("shift", 8, shifts))

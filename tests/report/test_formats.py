@@ -16,18 +16,18 @@ GOLDEN_FORMATS = tuple(name for name in formats.NAMES if name not in formats.DRA
 
 
 @pytest.mark.parametrize("name", GOLDEN_FORMATS)
-def test_racy_report(name: str, racy_report: Report) -> None:
-    matches(f"mixed.{name}", formats.render(name, racy_report))
+def test_mixed_report(name: str, mixed_report: Report) -> None:
+    matches(f"mixed.{name}", formats.render(name, mixed_report))
 
 
-def test_verbose_text_names_scope_and_qualifiers(racy_report: Report) -> None:
-    matches("mixed-verbose.text", text.render(racy_report, text.Options(verbose=True, width=60)))
+def test_verbose_text_names_scope_and_qualifiers(mixed_report: Report) -> None:
+    matches("mixed-verbose.text", text.render(mixed_report, text.Options(verbose=True, width=60)))
 
 
-def test_colour_wraps_only_words_of_the_report(racy_report: Report) -> None:
-    coloured = text.render(racy_report, text.Options(colour=True))
+def test_colour_wraps_only_words_of_the_report(mixed_report: Report) -> None:
+    coloured = text.render(mixed_report, text.Options(colour=True))
     assert "\x1b[1;31mRACE\x1b[0m RF001" in coloured
-    assert "\x1b" not in text.render(racy_report)
+    assert "\x1b" not in text.render(mixed_report)
 
 
 @pytest.mark.parametrize("name", GOLDEN_FORMATS)
@@ -43,12 +43,12 @@ def test_nothing_to_check_says_zero_launches(name: str, empty_report: Report) ->
         assert json.loads(rendered)["runs"][0]["results"] == []
 
 
-def test_saved_report_reads_back_as_it_was(racy_report: Report) -> None:
-    assert json_format.parse(json_format.render(racy_report)) == racy_report
+def test_saved_report_reads_back_as_it_was(mixed_report: Report) -> None:
+    assert json_format.parse(json_format.render(mixed_report)) == mixed_report
 
 
-def test_json_holds_every_field_of_a_record(racy_report: Report) -> None:
-    value = json.loads(json_format.render(racy_report))["value"]
+def test_json_holds_every_field_of_a_record(mixed_report: Report) -> None:
+    value = json.loads(json_format.render(mixed_report))["value"]
     racing = next(s for s in value["subjects"] if s["status"] == Status.RACES.value)
     record = racing["records"]["verdict"]["configs"][0]["races"][1]
     assert record["race_type"] == "WAR"
@@ -58,53 +58,63 @@ def test_json_holds_every_field_of_a_record(racy_report: Report) -> None:
     assert record["config"] == {"BLOCK": 32}
 
 
-def test_fingerprints_do_not_move_with_lines(racy_report: Report) -> None:
+def test_fingerprints_do_not_move_with_lines(mixed_report: Report) -> None:
     """Inserting lines above a kernel keeps the identity of its races."""
 
     def prints(report: Report) -> list[str]:
         results = json.loads(formats.render("sarif-github", report))["runs"][0]["results"]
         return sorted(result["partialFingerprints"]["racefree/v1"] for result in results)
 
-    moved = json_format.render(racy_report)
+    moved = json_format.render(mixed_report)
     for line in ("10", "11"):
         moved = moved.replace(f'"line": {line},', f'"line": 1{line},').replace(f'"{line}":', f'"1{line}":')
-    assert prints(json_format.parse(moved)) == prints(racy_report)
-    assert len(set(prints(racy_report))) == 2
+    assert prints(json_format.parse(moved)) == prints(mixed_report)
+    assert len(set(prints(mixed_report))) == 2
 
 
-def test_races_at_two_places_with_equal_text_are_both_shown(racy_report: Report) -> None:
-    lines = dict(racy_report.sources["/project/kernels.py"])
+def test_races_at_two_places_with_equal_text_are_both_shown(mixed_report: Report) -> None:
+    lines = dict(mixed_report.sources["/project/kernels.py"])
     lines[10] = lines[11]
-    same = json_format.parse(json_format.render(racy_report))
+    same = json_format.parse(json_format.render(mixed_report))
     same.sources["/project/kernels.py"].update(lines)
     shown = formats.render("concise", same).splitlines()
     assert sum("RF00" in line for line in shown) == 2
 
 
-@pytest.mark.parametrize("name", ["sarif", "sarif-github"])
-def test_sarif_is_valid(name: str, racy_report: Report) -> None:
-    from sarif_pydantic import Sarif
-
-    document = json.loads(formats.render(name, racy_report))
-    (run,) = Sarif.model_validate(document).runs
-    found = [(result.rule_id, result.level.value) for result in run.results or ()]
-    races = [("RF002", "error"), ("RF001", "error")]
-    beside = [("not-analysed", "none"), ("race-free", "none")] if name == "sarif" else []
-    assert found == races + beside
-    rules = run.tool.driver.rules or []
-    assert all(rules[result["ruleIndex"]].id == result["ruleId"] for result in document["runs"][0]["results"])
+def test_what_sarif_says_of_everything(mixed_report: Report) -> None:
+    (run,) = json.loads(formats.render("sarif", mixed_report))["runs"]
+    found = [(result["ruleId"], result["kind"], result["level"]) for result in run["results"]]
+    races = [("RF002", "fail", "error"), ("RF001", "fail", "error")]
+    assert found == [*races, ("not-analysed", "open", "none"), ("race-free", "pass", "none")]
+    rules = run["tool"]["driver"]["rules"]
+    assert all(rules[result["ruleIndex"]]["id"] == result["ruleId"] for result in run["results"])
 
 
-def test_junit_counts_what_it_holds(racy_report: Report) -> None:
-    (suite,) = ElementTree.fromstring(formats.render("junit", racy_report))
+def test_github_gets_races_only(mixed_report: Report) -> None:
+    (run,) = json.loads(formats.render("sarif-github", mixed_report))["runs"]
+    assert [(result["ruleId"], result["level"]) for result in run["results"]] == [
+        ("RF002", "error"),
+        ("RF001", "error"),
+    ]
+
+
+def test_region_of_a_race_is_the_call(mixed_report: Report) -> None:
+    (run,) = json.loads(formats.render("sarif", mixed_report))["runs"]
+    region = run["results"][1]["locations"][0]["physicalLocation"]["region"]
+    line = region["snippet"]["text"]
+    assert (region["startLine"], line[region["startColumn"] - 1 : region["endColumn"] - 1]) == (11, "tl.store")
+
+
+def test_junit_counts_what_it_holds(mixed_report: Report) -> None:
+    (suite,) = ElementTree.fromstring(formats.render("junit", mixed_report))
     cases = suite.findall("testcase")
     assert int(suite.attrib["tests"]) == len(cases) == 4
     assert int(suite.attrib["failures"]) == sum(case.find("failure") is not None for case in cases) == 1
     assert int(suite.attrib["errors"]) == sum(case.find("error") is not None for case in cases) == 2
 
 
-def test_html_is_one_file_with_everything_inside(racy_report: Report) -> None:
-    page = formats.render("html", racy_report)
+def test_html_is_one_file_with_everything_inside(mixed_report: Report) -> None:
+    page = formats.render("html", mixed_report)
     data = json.loads(page.partition('id="data">')[2].partition("</script>")[0])
     assert data["summary"] == "4 launches: 2 races in 2, 1 not analysed, 0 vacuous, 1 proved race-free"
     assert [subject["status"] for subject in data["subjects"]] == ["races", "unsupported", "ok"]

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from racefree.engines.counters import Counters
 from racefree.engines.describe import source_line
+from racefree.engines.grouping import stable_order
 from racefree.engines.order import Order
 from racefree.engines.program import I64, EngineProgram
 from racefree.engines.records import Disagreement
@@ -100,7 +101,7 @@ def _judge(
 
 def _latest_before(lines: Timelines, instruction: npt.NDArray[np.int32], step: I64) -> I64:
     """The last execution of each instruction before a step, or -1."""
-    order = np.argsort(lines.instruction, kind="stable")
+    order = stable_order(lines.instruction, len(lines.program))
     width = len(lines) + 1
     keys = lines.instruction[order].astype(np.int64) * width + order
     at = np.searchsorted(keys, instruction.astype(np.int64) * width + step) - 1
@@ -116,7 +117,7 @@ def _count_after(
     if not len(counters.counter):
         return np.zeros(len(producer), dtype=np.int64), np.zeros(len(producer), dtype=bool)
     step = np.repeat(np.arange(steps), np.diff(counters.updates))
-    order = np.lexsort((step, counters.counter))
+    order = stable_order(counters.counter, len(counters.initial))
     running = np.cumsum(counters.amount[order])
     fresh = np.ones(len(order), dtype=bool)
     fresh[1:] = counters.counter[order][1:] != counters.counter[order][:-1]
@@ -132,7 +133,7 @@ def _count_after(
 
 def _of_dependencies(program: EngineProgram, order: Order) -> list[Disagreement]:
     lines = order.timelines
-    holds = order.completed_before_each(lines.edge_source.astype(np.int64), lines.edge_target.astype(np.int64))
+    holds = order.completed_before_each(lines.edge_source, lines.edge_target)
     found: list[Disagreement] = []
     for at in np.flatnonzero(~holds).tolist()[:MOST_REPORTED]:
         source, target = int(lines.instruction[lines.edge_source[at]]), int(lines.instruction[lines.edge_target[at]])

@@ -8,8 +8,12 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
-from racefree.engines.program import I32, I64
+from racefree.engines.compiled import kernel
+from racefree.engines.kernels import clocks
+from racefree.engines.program import I32
 from racefree.engines.timeline import Timelines
+
+Integers = npt.NDArray[np.integer]
 
 
 class QueueOrder(str, Enum):
@@ -48,23 +52,19 @@ class Order:
         """Whether step `first` must have read its inputs before step `second` starts."""
         return self._before(first, second, self.read, 2)
 
-    def completed_before_each(self, first: I64, second: I64) -> npt.NDArray[np.bool_]:
+    def completed_before_each(self, first: Integers, second: Integers) -> npt.NDArray[np.bool_]:
         """`completed_before` for many pairs of steps."""
         return self.before_each(first, second, np.ones(len(first), dtype=bool))
 
-    def before_each(self, first: I64, second: I64, writes: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    def before_each(self, first: Integers, second: Integers, writes: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """For many pairs: whether the first step must have completed (`writes`) or read before the second starts."""
         lines = self.timelines
-        lead = np.where(writes, 3, 2)
-        known = self.clock[second, lines.engine[first]] >= 3 * lines.position[first].astype(np.int64) + lead
-        here = lines.engine[first] == lines.engine[second]
-        known = np.where(here, lines.position[first] < lines.position[second], known)
-        answer: npt.NDArray[np.bool_] = known
-        if len(self.done):
-            row, engine = self.row[first], lines.engine[second]
-            since = np.where(writes, self.done[row, engine], self.read[row, engine])
-            answer = np.where(row >= 0, since <= lines.position[second], known)
-        return answer
+        answer = np.empty(len(first), dtype=np.uint8)
+        kernel(clocks.ordered, len(first))(
+            first.astype(np.int64), second.astype(np.int64), writes.astype(np.uint8), lines.engine, lines.position, self.row,
+            self.clock, self.done, self.read, answer,
+        )  # fmt: skip
+        return answer.view(np.bool_)
 
     def _before(self, first: int, second: int, table: I32, lead: int) -> bool:
         lines = self.timelines

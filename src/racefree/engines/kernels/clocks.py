@@ -213,3 +213,29 @@ def backward(
                 for e in range(engines):
                     if after[step, e] < hub[group[source], e]:
                         hub[group[source], e] = after[step, e]
+
+
+def ordered(
+    first: I64,
+    second: I64,
+    writes: U8,
+    engine: I32,
+    position: I32,
+    row: I32,
+    clock: I32,
+    done: I32,
+    read: I32,
+    answer: U8,
+) -> None:
+    """Whether step `first[i]` must have completed (where `writes[i]` is 1) or read its inputs before `second[i]` starts."""
+    for pair in range(len(first)):
+        one, other = first[pair], second[pair]
+        theirs, mine = engine[one], engine[other]
+        if row[one] >= 0:
+            since = done[row[one], mine] if writes[pair] == 1 else read[row[one], mine]
+            known = since <= position[other]
+        elif theirs == mine:
+            known = position[one] < position[other]
+        else:
+            known = clock[other, theirs] >= 3 * position[one] + (3 if writes[pair] == 1 else 2)
+        answer[pair] = 1 if known else 0

@@ -228,7 +228,7 @@ _ALL = (
         """,
         """
         core 0:  write DRAM[0:64];  core barrier
-        core 1:  core barrier;  core barrier;  read DRAM[0:64]     (its first barrier meets core 0's only one)
+        core 1:  read DRAM[0:64];   core barrier
         """,
         """
         core 0:  write DRAM[0:64];  core barrier

@@ -48,7 +48,8 @@ def _silent(reader: Reader, op: Operation) -> None:
 def _constant(reader: Reader, op: Operation) -> None:
     (result,) = reader.results(op)
     value = _number(op.attributes.get("value"), result)
-    reader.body.append(Op(op.name, (result,), (), {"value": value}, reader.site(op.location)))
+    made = reader.constants[result.index] = Op(op.name, (result,), (), {"value": value}, reader.site(op.location))
+    reader.body.append(made)
 
 
 def _number(value: Parsed | None, result: Value) -> Attribute:
@@ -151,7 +152,7 @@ def _combined(reader: Reader, op: Operation) -> str | Combiner | None:
 
 
 def _general(reader: Reader, region: Region, arguments: int) -> Combiner | None:
-    """The combiner as operations, when it is one block of integer operations."""
+    """The combiner as operations, when it is one block of integer operations; constants made outside come along."""
     if len(region) != 1 or len(region[0].arguments) != arguments:
         return None
     *inner, end = region[0].operations
@@ -163,8 +164,14 @@ def _general(reader: Reader, region: Region, arguments: int) -> Combiner | None:
             reader.read(each)
         results = reader.operands(end)
     steps = tuple(statement for statement in body if isinstance(statement, Op))
-    made = [value for step in steps for value in (*step.results, *step.operands)]
     whole = len(steps) == len(body) and len(results) * 2 == arguments
+    inside = {value.index for value in (*values, *(result for step in steps for result in step.results))}
+    used = (*(operand for step in steps for operand in step.operands), *results)
+    outside = dict.fromkeys(value.index for value in used if value.index not in inside)
+    if not all(index in reader.constants for index in outside):
+        return None
+    steps = (*(reader.constants[index] for index in outside), *steps)
+    made = [value for step in steps for value in (*step.results, *step.operands)]
     if not whole or not all(isinstance(value.element, Int) and not value.shape for value in (*made, *values)):
         return None
     return Combiner(values, steps, results)

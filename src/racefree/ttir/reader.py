@@ -59,6 +59,7 @@ class Reader:
         self.functions = functions
         self._has_columns = has_columns
         self.body: list[Statement] = []
+        self.constants: dict[int, Op] = {}
         self._handlers = handlers
         self._names: dict[str, Bound] = {}
         self._values = 0

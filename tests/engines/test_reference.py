@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import random
+from pathlib import Path
 
 import engine_programs as make
 import pytest
 
+import racefree
 from racefree.engines.program import InstructionFlag
 from racefree.engines.reference import checker
 from racefree.engines.reference.graph import Engine, Graph, Op, from_basic_block
@@ -137,3 +139,10 @@ def test_two_reads_never_race() -> None:
     builder.step("one", "PE", reads="a")
     builder.step("two", "DVE", reads="a")
     assert checker.collect(builder.build()) == []
+
+
+def test_nothing_that_decides_uses_the_reference() -> None:
+    """It is the oracle of the fast engine, so the fast engine must not lean on it."""
+    root = Path(racefree.__file__).parent
+    users = [path for path in root.rglob("*.py") if "engines.reference" in path.read_text()]
+    assert {path.parent for path in users} == {root / "engines" / "reference"}

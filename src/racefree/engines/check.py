@@ -99,9 +99,10 @@ def _as_compiler(program: EngineProgram, options: Options) -> EngineVerdict:
     races: list[EngineRace] = []
     count = 0
     refusals: tuple[Refusal, ...] = ()
+    limit = 1 if options.first_only else options.limit
     try:
         for block in program.blocks:
-            found, total = _block_races(block_view(program, block), block, options.limit - len(races))
+            found, total = _block_races(block_view(program, block), block, limit - len(races))
             races, count = races + found, count + total
     except Refused as refused:
         refusals = (refused.refusal,)

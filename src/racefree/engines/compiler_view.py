@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +20,8 @@ from racefree.engines.program import (
     Updates,
     Waits,
 )
-from racefree.engines.reference.graph import accumulate_chain
 from racefree.engines.scan import RacingAccesses
+from racefree.geometry import overlaps
 
 _EXEMPT = np.uint8(InstructionFlag.READS_UNINITIALISED | InstructionFlag.EXEMPT_OPCODE)
 
@@ -37,7 +38,7 @@ def block_view(program: EngineProgram, block: Block) -> EngineProgram:
     seen &= (accesses.flags & np.uint8(AccessFlag.UNSEEN)) == 0
     edges = program.dependencies
     kept = _inside(edges.source, first, last) & _inside(edges.target, first, last) & (edges.distance == 0)
-    chain = np.array(accumulate_chain(program, block), dtype=np.int32).reshape(-1, 2)
+    chain = np.array(_accumulate_chain(program, block), dtype=np.int32).reshape(-1, 2)
     off_timeline = rows.queue[chain[:, 0]] >= 0
     chain_kind = np.where(off_timeline, DependencyKind.AFTER_START, DependencyKind.ORDERED).astype(np.uint8)
     no_rows = np.zeros(0, dtype=np.int32)
@@ -81,3 +82,30 @@ def without_same_address(program: EngineProgram, racing: RacingAccesses) -> Raci
 def _inside(column: npt.NDArray[np.int32], first: int, last: int) -> npt.NDArray[np.bool_]:
     inside: npt.NDArray[np.bool_] = (column >= first) & (column < last)
     return inside
+
+
+def _accumulate_chain(program: EngineProgram, block: Block) -> list[tuple[int, int]]:
+    """Neighbouring scatter-accumulates of a block whose first written operands may share a byte, as that checker sees it."""
+    flags = program.instructions.flags[block.first : block.last]
+    chosen = np.flatnonzero(flags & np.uint8(InstructionFlag.ACCUMULATES)) + block.first
+    return [pair for pair in pairwise(chosen.tolist()) if _first_writes_meet(program, *pair)]
+
+
+def _first_writes_meet(program: EngineProgram, one: int, other: int) -> bool:
+    accesses = program.accesses
+    writes = [
+        [row for row in program.accesses_of(index) if int(accesses.flags[row]) & AccessFlag.WRITE]
+        for index in (one, other)
+    ]
+    if not all(writes):
+        return False
+    a, b = writes[0][0], writes[1][0]
+    same_buffer = accesses.buffer[a] == accesses.buffer[b]
+    if same_buffer and accesses.dynamic[a] >= 0 and accesses.dynamic[a] == accesses.dynamic[b]:
+        return False
+    left, right = program.footprints[int(accesses.footprint[a])], program.footprints[int(accesses.footprint[b])]
+    if left.space != right.space:
+        return False
+    if left.partitions and right.partitions and overlaps(left.partitions, right.partitions) is False:
+        return False
+    return overlaps(left.bytes, right.bytes) is not False

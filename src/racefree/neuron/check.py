@@ -5,19 +5,16 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from racefree.engines.check import BOTH, DEPENDENCIES, SEMAPHORES, Options, check
 from racefree.engines.order import QueueOrder
-from racefree.engines.program import AccessFlag, EngineProgram
-from racefree.engines.records import COMPILER_EXEMPTIONS, EngineAccess, EngineRace, EngineVerdict, OrderVerdict
-from racefree.engines.reference import checker
-from racefree.engines.reference.checker import Interference
+from racefree.engines.records import EngineVerdict
 from racefree.neuron.document import Module
 from racefree.neuron.legality import Violation, verify_split
 from racefree.neuron.lnc import CoreVerdict, check_cores
-from racefree.neuron.lowering import lower_with_owners
+from racefree.neuron.lowering import lower_all
 from racefree.neuron.reading import load
 from racefree.verdict import Status
 
@@ -113,58 +110,9 @@ def check_module(
 
 
 def _file(path: str, module: Module, order: str, options: Options, compiler_exemptions: bool) -> FileVerdict:
-    lowered = [lower_with_owners(module, function) for function in module.functions]
-    if compiler_exemptions:
-        verdicts = [_exempted(one.program, options) for one in lowered]
-    else:
-        verdicts = [check(one.program, order=order, options=options) for one in lowered]
+    wanted = replace(options, compiler_exemptions=compiler_exemptions)
+    verdicts = [check(program, order=order, options=wanted) for program in lower_all(module)]
     return FileVerdict(path, module.core, tuple(verdicts))
-
-
-def _exempted(program: EngineProgram, options: Options) -> EngineVerdict:
-    """The compiler's answer. What it does not look at is no refusal here: that is the point of asking."""
-    began = time.monotonic()
-    found = checker.collect(program)
-    wanted = found[: 1 if options.first_only else options.limit]
-    status = Status.RACES if found else Status.OK
-    order = OrderVerdict(
-        DEPENDENCIES,
-        status,
-        races=tuple(_race(program, one) for one in wanted),
-        race_count=len(found),
-        qualifiers=(COMPILER_EXEMPTIONS,),
-        seconds=time.monotonic() - began,
-    )
-    return EngineVerdict(
-        program.name, status, (order,), instructions=len(program), engines=program.engines, seconds=order.seconds
-    )
-
-
-def _race(program: EngineProgram, found: Interference) -> EngineRace:
-    first = _access(program, found.first, found.first_access)
-    second = _access(program, found.second, found.second_access)
-    kind = "WAW" if first.write and second.write else "RAW" if first.write else "WAR"
-    return EngineRace(kind, first, second, None, None, None, None, None, "neither clock is behind the other")
-
-
-def _access(program: EngineProgram, index: int, row: int) -> EngineAccess:
-    instruction = program.instruction(index)
-    buffer = program.buffers[int(program.accesses.buffer[row])]
-    site = instruction.site
-    return EngineAccess(
-        instruction=index,
-        name=instruction.name,
-        opcode=instruction.opcode,
-        engine=instruction.engine,
-        queue=instruction.queue,
-        block=instruction.block,
-        iteration=0,
-        write=bool(int(program.accesses.flags[row]) & AccessFlag.WRITE),
-        buffer=buffer.name,
-        memory=program.spaces[buffer.space].kind.value,
-        clock=(),
-        source=None if site is None else (site.file, site.line, site.function),
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,6 @@ from typing import ClassVar, Protocol
 from racefree.engines.check import Options as CheckOptions
 from racefree.engines.check import check
 from racefree.engines.records import EngineRace
-from racefree.engines.reference import checker
-from racefree.engines.reference.checker import DataRace, Interference
 from racefree.errors import InputError, RacefreeError, Refused
 from racefree.neuron.document import Module
 from racefree.neuron.legality import Violation, verify_split, verify_symbolic
@@ -24,6 +22,15 @@ from racefree.neuron.lowering import lower_all
 from racefree.verdict import Status
 
 __all__ = ["BarrierRace", "DataRace", "IllegalModule", "Options", "Pass", "enabled", "named", "names"]
+
+
+class DataRace(RacefreeError):
+    """The program has a data race: order the two instructions that the message names, or separate their buffers."""
+
+    def __init__(self, race: EngineRace) -> None:
+        self.race = race
+        sides = [f"{'W' if side.write else 'R'}: {side.buffer} By: {side.name}" for side in (race.first, race.second)]
+        super().__init__("Data race detected:\n" + "\n".join(sides))
 
 
 class BarrierRace(RacefreeError):
@@ -113,26 +120,19 @@ class BirRaceCheck:
     options: Options = Options(enable_data_race_checker=True)
 
     def run(self, module: Module | Sequence[Module]) -> None:
+        options = CheckOptions(
+            first_only=True, limit=1, repair=False, compiler_exemptions=self.options.compiler_exemptions
+        )
         for one in _modules(module):
             for program in lower_all(one):
-                if self.options.compiler_exemptions:
-                    checker.check(program)
-                    continue
-                verdict = check(
-                    program, order=self.options.order, options=CheckOptions(first_only=True, limit=1, repair=False)
-                )
+                verdict = check(program, order=self.options.order, options=options)
                 for order in verdict.orders:
                     if order.races:
-                        raise _data_race(order.races[0])
+                        raise DataRace(order.races[0])
                 for refusal in verdict.refusals:
                     raise Refused(refusal.kind, refusal.reason, refusal.source)
                 if verdict.status is not Status.OK:
                     raise Refused("unknown", f"no verdict on {program.name}")
-
-
-def _data_race(race: EngineRace) -> DataRace:
-    sides = [f"{'W' if side.write else 'R'}: {side.buffer} By: {side.name}" for side in (race.first, race.second)]
-    return DataRace(Interference(race.first.instruction, race.second.instruction, -1, -1, "\n".join(sides)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 # the program that draws the last ticket adds up all parts
 # expect: ok
+# any-grid: ok
 # judge: interleavings
 # grid: 3
 import torch

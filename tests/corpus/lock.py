@@ -1,5 +1,6 @@
 # a spin lock around an update
 # expect: ok
+# any-grid: ok
 # judge: interleavings
 # grid: 3
 import torch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from synchronising import generate_synchronising
 
 from racefree.graph.program import accesses
 from racefree.proof.rungs import Options, decide
+from racefree.verdict import ProofScope
 
 ENTRIES = entries(synchronising=True)
 ENOUGH = 80
@@ -34,6 +36,17 @@ def test_verdict_and_interleavings_say_what_the_header_says(entry: Entry) -> Non
     for race in verdict.races:
         first, second = sorted((race.first.source[1], race.second.source[1]))
         assert (first, second, "WAW" if race.race_type == "WAW" else "RW") in entry.expect.pairs
+
+
+@pytest.mark.parametrize("entry", [e for e in ENTRIES if e.any_grid is not None], ids=lambda e: e.name)
+def test_other_grids(entry: Entry) -> None:
+    """What a header says of all grids is proved for all grids, and no interleaving of the next ones contradicts it."""
+    assert entry.any_grid == "ok"
+    program, facts, _alive = launch(load(entry.path), entry.grid, entry.num_warps)
+    verdict = decide(program, facts, Options(budget=5.0))
+    assert verdict.scope in (ProofScope.ANY_PARAMS_ANY_GRID, ProofScope.THIS_PARAMS_ANY_GRID)
+    for programs in (1, 2, 4):
+        assert find_race(program, replace(facts, grid=(programs, 1, 1)), seed=0, rounds=6) is None
 
 
 def test_random_protocols(tmp_path: Path) -> None:

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import threading
-import time
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from racefree.config import Settings
-from racefree.errors import Refusal, Refused
-from racefree.graph.launch import Argument, Descriptor, LaunchFacts, Scalar, Storage, Tensor
+from racefree.errors import Refusal
+from racefree.graph.launch import Argument, Descriptor, Scalar, Storage, Tensor
 from racefree.launch import ArgumentSummary, Launch, TensorMap
 from racefree.verdict import THREAD_QUALIFIERS, ProofScope, RaceConfigVerdict, RaceVerdict, Status
+from racefree.workers.crew import HERE, crew
+from racefree.workers.question import INTERNAL_ERROR, Answer, Question, internal
 
 if TYPE_CHECKING:
+    from racefree.proof.rungs import Options
     from racefree.triton.launches import CapturedConfig, CapturedLaunch
-    from racefree.ttir.generic import GenericModule
-
-INTERNAL_ERROR = "internal-error"
-"""The refusal kind of a config whose analysis failed by a fault of racefree itself."""
 
 _WEAKEST_LAST = (ProofScope.ANY_PARAMS_ANY_GRID, ProofScope.THIS_PARAMS_ANY_GRID, ProofScope.THIS_PARAMS_THIS_GRID)
 _WORST_FIRST = (Status.RACES, Status.UNSUPPORTED, Status.VACUOUS, Status.OK)
@@ -38,9 +35,21 @@ class Decided:
     storages_written: frozenset[int] | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A launch as it is asked about, with a key for each config: equal keys are equal questions."""
+
+    launch: CapturedLaunch
+    keys: tuple[bytes, ...]
+
+    @property
+    def pairs(self) -> Iterator[tuple[bytes, CapturedConfig]]:
+        return zip(self.keys, self.launch.configs, strict=True)
+
+
 @dataclass(slots=True)
 class Analyst:
-    """Decides captured launches under one set of settings. Launches of several threads take turns.
+    """Decides captured launches under one set of settings, those of several threads side by side.
 
     With `draws`, launches get pictures of the tensors they write. `tracebacks` collects what went wrong inside racefree
     itself, for a report of the fault.
@@ -49,27 +58,40 @@ class Analyst:
     settings: Settings
     draws: bool = False
     tracebacks: list[str] = field(default_factory=list)
-    _known: dict[bytes, RaceConfigVerdict] = field(default_factory=dict)
-    _proved: dict[bytes, tuple[RaceConfigVerdict, frozenset[str] | None]] = field(default_factory=dict)
-    _written: dict[bytes, frozenset[str] | None] = field(default_factory=dict)
+    _answers: dict[bytes, Answer] = field(default_factory=dict)
+    _proved: dict[bytes, Answer] = field(default_factory=dict)
     _whole: dict[tuple[bytes, ...], RaceVerdict] = field(default_factory=dict)
     _maps: dict[bytes, tuple[TensorMap, ...]] = field(default_factory=dict)
-    _turn: threading.RLock = field(default_factory=threading.RLock)
 
     def decide(self, captured: CapturedLaunch) -> Decided:
         """The launch with its verdict. Equal launches share one verdict object. Only an interrupt is ever raised."""
-        with self._turn:
-            try:
-                asked = replace(captured, configs=tuple(_relocated(config) for config in captured.configs))
-                keys = tuple(_config_key(config) for config in asked.configs)
-                launch = _launch(asked, self._verdict(asked, keys))
-                if self.draws:
-                    launch = replace(launch, maps=self._drawn(asked, keys, launch))
-                return Decided(launch, self._storages_written(captured, keys))
-            except Exception as error:
-                self.tracebacks.append(traceback.format_exc())
-                failed = RaceConfigVerdict({}, Status.UNSUPPORTED, refusal=_internal(error))
-                return Decided(_bare_launch(captured, merge((failed,), notes=captured.notes)), None)
+        return self.decide_all((captured,))[0]
+
+    def decide_all(self, captured: Sequence[CapturedLaunch]) -> list[Decided]:
+        """The same for several launches, in their order; what is asked about them is shared among processes."""
+        asked = [self._asked(launch) for launch in captured]
+        self._answer([pair for each in asked if isinstance(each, _Asked) for pair in each.pairs])
+        return [self._decided(launch, each) for launch, each in zip(captured, asked, strict=True)]
+
+    def _asked(self, captured: CapturedLaunch) -> _Asked | Exception:
+        try:
+            asked = replace(captured, configs=tuple(_relocated(config) for config in captured.configs))
+            return _Asked(asked, tuple(_config_key(config) for config in asked.configs))
+        except Exception as error:
+            self.tracebacks.append(traceback.format_exc())
+            return error
+
+    def _decided(self, captured: CapturedLaunch, asked: _Asked | Exception) -> Decided:
+        try:
+            if isinstance(asked, Exception):
+                return _failed(captured, asked)
+            launch = _launch(asked.launch, self._verdict(asked))
+            if self.draws:
+                launch = replace(launch, maps=self._drawn(asked.launch, asked.keys, launch))
+            return Decided(launch, self._storages_written(captured, asked.keys))
+        except Exception as error:
+            self.tracebacks.append(traceback.format_exc())
+            return _failed(captured, error)
 
     def _drawn(self, captured: CapturedLaunch, keys: tuple[bytes, ...], launch: Launch) -> tuple[TensorMap, ...]:
         """Pictures for the first config that races, or for the first one there is."""
@@ -85,12 +107,20 @@ class Analyst:
             return ()
         if keys[chosen] not in self._maps:
             try:
-                drawn = tensor_maps(read_program(config.module), config.facts, verdicts[chosen].races)
+                with HERE:
+                    drawn = tensor_maps(read_program(config.module), config.facts, verdicts[chosen].races)
             except Exception:  # a picture that cannot be drawn must not change the answer
                 self.tracebacks.append(traceback.format_exc())
                 drawn = ()
             self._maps[keys[chosen]] = drawn
         return self._maps[keys[chosen]]
+
+    def so_far(self, captured: CapturedLaunch) -> Launch:
+        """What to record for a launch of those that were being decided when the user interrupted."""
+        asked = self._asked(captured)
+        if isinstance(asked, _Asked) and all(k in self._answers or not _is_question(c) for k, c in asked.pairs):
+            return self._decided(captured, asked).launch
+        return self.interrupted(captured)
 
     def interrupted(self, captured: CapturedLaunch) -> Launch:
         """What to record for a launch whose analysis the user interrupted."""
@@ -98,66 +128,70 @@ class Analyst:
         verdict = merge((RaceConfigVerdict({}, Status.UNSUPPORTED, refusal=refusal),), notes=captured.notes)
         return _bare_launch(captured, verdict)
 
-    def _verdict(self, captured: CapturedLaunch, keys: tuple[bytes, ...]) -> RaceVerdict:
-        start = time.perf_counter()
+    def _verdict(self, asked: _Asked) -> RaceVerdict:
+        captured = asked.launch
         labels = (captured.kernel, *captured.notes, *(repr(config.config) for config in captured.configs))
-        identity = (*keys, "\0".join(labels).encode())
+        identity = (*asked.keys, "\0".join(labels).encode())
         verdict = self._whole.get(identity)
         if verdict is None:
-            configs = tuple(self._config(c, key) for c, key in zip(captured.configs, keys, strict=True))
-            merged = merge(configs, notes=captured.notes, seconds=time.perf_counter() - start)
+            configs = tuple(self._config(config, key) for key, config in asked.pairs)
+            seconds = sum({key: config.seconds for key, config in zip(asked.keys, configs, strict=True)}.values())
+            merged = merge(configs, notes=captured.notes, seconds=seconds)
             verdict = self._whole[identity] = replace(merged, memory_model=_memory_model(captured))
         return verdict
 
     def _config(self, config: CapturedConfig, key: bytes) -> RaceConfigVerdict:
-        if config.failure is not None or config.facts is None or config.module is None:
+        if not _is_question(config):
             refusal = config.failure or Refusal(INTERNAL_ERROR, "the launch was taken without facts or a module")
             return RaceConfigVerdict(config.config, Status.UNSUPPORTED, refusal=refusal)
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = self._for_any_threads(config, config.module, config.facts, key)
+        known = self._answers[key].verdict
         races, fragile = (
             tuple(replace(record, config=config.config) for record in records)
             for records in (known.races, known.grid_fragile)
         )
         return replace(known, config=config.config, races=races, grid_fragile=fragile)
 
-    def _for_any_threads(
-        self, config: CapturedConfig, module: GenericModule, facts: LaunchFacts, key: bytes
-    ) -> RaceConfigVerdict:
-        """Configs that differ only in their threads share a proof that does not rest on which thread owns a lane."""
-        shared = _config_key(config, threads=False)
-        if shared in self._proved:
-            verdict, self._written[key] = self._proved[shared]
-            return replace(verdict, seconds=0.0)
-        verdict = self._fresh(module, facts, key)
-        if verdict.status is Status.OK and not THREAD_QUALIFIERS & set(verdict.qualifiers):
-            self._proved[shared] = verdict, self._written[key]
-        return verdict
+    def _answer(self, pairs: Sequence[tuple[bytes, CapturedConfig]]) -> None:
+        """Fills in the answers to what is not known yet.
 
-    def _fresh(self, module: GenericModule, facts: LaunchFacts, key: bytes) -> RaceConfigVerdict:
-        from racefree.graph.written import written_parameters
-        from racefree.proof.rungs import Options, decide
-        from racefree.ttir.read import read_program
+        Configs that differ only in their threads share a proof that does not rest on which thread owns a lane, so one of
+        them is asked about before the others.
+        """
+        unknown = {key: config for key, config in pairs if key not in self._answers and _is_question(config)}
+        alike = {key: _config_key(config, threads=False) for key, config in unknown.items()}
+        leaders = {alike[key]: key for key in reversed(unknown) if alike[key] not in self._proved}
+        self._fetch({key: config for key, config in unknown.items() if leaders.get(alike[key]) == key})
+        for key, group in alike.items():
+            if key not in self._answers and group in self._proved:
+                proof = self._proved[group]
+                self._answers[key] = replace(proof, verdict=replace(proof.verdict, seconds=0.0))
+        self._fetch({key: config for key, config in unknown.items() if key not in self._answers})
 
-        start = time.perf_counter()
-        options = Options(lanes=self.settings.lanes, scope=self.settings.scope, budget=self.settings.budget)
-        self._written[key] = None
-        try:
-            program = read_program(module)
-            self._written[key] = written_parameters(program)
-            verdict = decide(program, facts, options)
-        except Refused as refused:
-            verdict = RaceConfigVerdict({}, Status.UNSUPPORTED, refusal=refused.refusal)
-        except Exception as error:
-            self.tracebacks.append(traceback.format_exc())
-            verdict = RaceConfigVerdict({}, Status.UNSUPPORTED, refusal=_internal(error))
-        return replace(verdict, seconds=time.perf_counter() - start)
+    def _fetch(self, unknown: dict[bytes, CapturedConfig]) -> None:
+        options = self._options()
+        keys = list(unknown)
+
+        def got(index: int, answer: Answer) -> None:
+            key = keys[index]
+            self._answers[key] = answer
+            if answer.fault:
+                self.tracebacks.append(answer.fault)
+            if answer.verdict.status is Status.OK and not THREAD_QUALIFIERS & set(answer.verdict.qualifiers):
+                self._proved[_config_key(unknown[key], threads=False)] = answer
+
+        questions = [Question(c.module, c.facts, options) for c in unknown.values() if c.module and c.facts]
+        if questions:
+            crew(self.settings.jobs).ask(questions, got)
+
+    def _options(self) -> Options:
+        from racefree.proof.rungs import Options
+
+        return Options(lanes=self.settings.lanes, scope=self.settings.scope, budget=self.settings.budget)
 
     def _storages_written(self, captured: CapturedLaunch, keys: tuple[bytes, ...]) -> frozenset[int] | None:
         written: set[int] = set()
         for config, key in zip(captured.configs, keys, strict=True):
-            names = self._written.get(key)
+            names = self._answers[key].written if key in self._answers else None
             if names is None or config.facts is None:
                 return None
             for name in names:
@@ -171,17 +205,20 @@ class Analyst:
         return frozenset(written)
 
 
+def _is_question(config: CapturedConfig) -> bool:
+    return config.failure is None and config.facts is not None and config.module is not None
+
+
+def _failed(captured: CapturedLaunch, error: Exception) -> Decided:
+    verdict = RaceConfigVerdict({}, Status.UNSUPPORTED, refusal=internal(error))
+    return Decided(_bare_launch(captured, merge((verdict,), notes=captured.notes)), None)
+
+
 def _memory_model(captured: CapturedLaunch) -> str:
     from racefree.proof.memory_model import memory_model
 
     facts = next((config.facts for config in captured.configs if config.facts is not None), None)
     return "" if facts is None else memory_model(facts.triton_version, facts.target).name
-
-
-def _internal(error: Exception) -> Refusal:
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f" in {frames[-1].name}" if frames else ""
-    return Refusal(INTERNAL_ERROR, f"racefree failed{where}: {type(error).__name__}: {error}; please report this")
 
 
 def merge(configs: tuple[RaceConfigVerdict, ...], *, notes: Iterable[str] = (), seconds: float = 0.0) -> RaceVerdict:

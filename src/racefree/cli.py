@@ -57,6 +57,9 @@ def racefree_command() -> None:
 @click.option(
     "--save-launches", "save_to", type=click.Path(path_type=Path, file_okay=False), help="Keep every launch here."
 )
+@click.option(
+    "--jobs", type=click.IntRange(min=1), metavar="N", help="Analyse in so many processes [one for each core]."
+)
 @click.option("--replay", is_flag=True, help="Check each verdict on a script by a run in Triton's interpreter.")
 @click.option(
     "--replay-programs",
@@ -181,7 +184,7 @@ def _check(paths: Sequence[Path], arguments: Sequence[str], options: dict[str, A
     found = Found()
     with _told_plainly():
         targets = _output_files(options.get("outputs", ()), options.get("shown", "text"))
-        asked = {name: options.get(name) for name in ("target", "lanes", "scope", "budget", "baseline")}
+        asked = {name: options.get(name) for name in ("target", "lanes", "scope", "budget", "baseline", "jobs")}
         chosen = settings(project=paths[0].resolve().parent, **asked)
         files = inputs(paths)
         grid = _grid(options.get("grid"))
@@ -208,15 +211,25 @@ def _check(paths: Sequence[Path], arguments: Sequence[str], options: dict[str, A
             with _progress(found, quiet=bool(options.get("quiet"))), _stopped_by_signals():
                 failed = _run(requests, found)
             report = found.report(seconds=time.perf_counter() - start)
+            halted = found.interrupted or (report.script is not None and report.script.ending is Ending.INTERRUPTED)
             if write_known is not None:
-                halted = found.interrupted or (report.script is not None and report.script.ending is Ending.INTERRUPTED)
                 report = _with_new_baseline(report, write_known, complete=not (failed or halted))
             elif known is not None:
                 report = baseline.applied(report, known)
             _own_faults(found, verbose=bool(options.get("verbose")))
             _write(report, targets, options, stdout=stdout)
     code = exits.status(report, interrupted=found.interrupted)
-    sys.exit(exits.BAD_INPUT if failed and code not in (exits.RACES, exits.INTERRUPTED) else code)
+    _leave(exits.BAD_INPUT if failed and code not in (exits.RACES, exits.INTERRUPTED) else code, halted=halted)
+
+
+def _leave(code: int, *, halted: bool) -> NoReturn:
+    """Exits; at once if the run was interrupted, for threads of its script may go on for long."""
+    here = threading.current_thread()
+    if halted and any(thread is not here and not thread.daemon for thread in threading.enumerate()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _replays(options: dict[str, Any]) -> int | None:

@@ -23,6 +23,7 @@ class Settings:
     Without a target, that of the environment variable `RACEFREE_TARGET` is taken, else cuda:80.
     `scope` "any" tries proofs for every grid before the launch's own; "launch" asks only about the launch.
     `budget` scales the time that each way to prove may take: 2 gives each twice its usual time.
+    `jobs` is how many processes analyse at once, by default one for each core; 1 starts none.
     `baseline` is a file of races that are known and not reported again; in a pyproject.toml it is relative to that file.
     """
 
@@ -31,6 +32,7 @@ class Settings:
     scope: ScopeWanted = "any"
     budget: float = 1.0
     baseline: str | None = None
+    jobs: int | None = None
 
     def __post_init__(self) -> None:
         if self.lanes not in get_args(Lanes):
@@ -39,6 +41,8 @@ class Settings:
             raise InputError(f"scope must be one of {', '.join(get_args(ScopeWanted))}, not {self.scope!r}")
         if isinstance(self.budget, bool) or not isinstance(self.budget, int | float) or self.budget <= 0:
             raise InputError(f"budget must be a positive factor, not {self.budget!r}")
+        if self.jobs is not None and (isinstance(self.jobs, bool) or not isinstance(self.jobs, int) or self.jobs < 1):
+            raise InputError(f"jobs must be a whole number of at least 1, not {self.jobs!r}")
         if self.target is not None and not isinstance(self.target, str):
             raise InputError(f"target must be a text like cuda:80 or hip:gfx942, not {self.target!r}")
         if self.baseline is not None and not isinstance(self.baseline, str):

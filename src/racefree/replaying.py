@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from racefree.analysis import INTERNAL_ERROR, _config_key, merge
+from racefree.analysis import _config_key, merge
 from racefree.eager import verdicts
 from racefree.eager.trace import TooMuch
 from racefree.errors import Refusal, Refused
@@ -14,6 +14,7 @@ from racefree.graph.launch import Descriptor, LaunchFacts, Tensor
 from racefree.graph.relocate import relocated
 from racefree.launch import Launch
 from racefree.verdict import RaceConfigVerdict, Replay, ReplayOutcome, Status
+from racefree.workers.question import INTERNAL_ERROR
 
 if TYPE_CHECKING:
     from racefree.triton.interpreter import Running

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from racefree.analysis import Analyst
 from racefree.config import Settings, settings
 from racefree.errors import InputError
+from racefree.inorder import InOrder
 from racefree.launch import Launch
 from racefree.replaying import MOST_PROGRAMS, SECONDS, Replayer
 
@@ -152,28 +153,32 @@ def deciding(
 ) -> Iterator[None]:
     """Take every launch made inside the block, decide it, and hand it to `add`; the taken launch itself goes to `also`.
 
-    With a `replayer`, verdicts are checked by running the launch in Triton's interpreter.
-    A launch whose analysis is interrupted is handed over as not analysed before the interrupt goes on its way.
+    With a `replayer`, verdicts are checked by running the launch in Triton's interpreter. Launches of several threads are
+    decided side by side, and `add` hears of them one at a time, in the order in which they were made. A launch whose
+    analysis is interrupted is handed over as not analysed before the interrupt goes on its way, to the main thread too.
     """
     from racefree.triton.capture import capturing
+
+    queue = InOrder(add)
 
     def take(captured: CapturedLaunch) -> None:
         if also is not None:
             also(captured)
-        try:
+        with queue.place() as place:
+            place.filled_with = analyst.interrupted(captured)
             decided = analyst.decide(captured)
             launch = decided.launch
             if replayer is not None:
                 launch = replayer.checked(launch, captured, capture.running)
-        except KeyboardInterrupt:
-            add(analyst.interrupted(captured))
-            raise
+            place.filled_with = launch
         if decided.storages_written is not None:
             capture.mark_written(decided.storages_written)
-        add(launch)
 
     with capturing(take, target=analyst.settings.target) as capture:
-        yield
+        try:
+            yield
+        finally:
+            queue.close()
 
 
 Traced = TypeVar("Traced")

@@ -1,5 +1,6 @@
 # the flag speaks for one thread only: the other threads' stores may come later
 # expect: races RAW R1 R2
+# triton 3.9: ok
 # judge: interleavings
 # grid: 3
 import torch

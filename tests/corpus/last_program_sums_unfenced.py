@@ -1,5 +1,6 @@
 # the ticket is drawn before all threads have stored
 # expect: races RAW R1 R2
+# triton 3.9: ok
 # judge: interleavings
 # grid: 3
 import torch

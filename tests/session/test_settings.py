@@ -29,7 +29,10 @@ def test_given_beats_environment_beats_project(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        ("targett = 3", "unknown key 'targett' in [tool.racefree]; known keys: baseline, budget, lanes, scope, target"),
+        (
+            "targett = 3",
+            "unknown key 'targett' in [tool.racefree]; known keys: baseline, budget, jobs, lanes, scope, target",
+        ),
         ("target = 80", "target must be a text like cuda:80"),
         ('lanes = "loose"', "lanes must be one of default, strict, not 'loose'"),
         ('scope = "all"', "scope must be one of any, launch, not 'all'"),

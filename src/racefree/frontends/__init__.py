@@ -143,7 +143,7 @@ def _is_script(path: Path, head: bytes) -> bool:
 
 
 FRONT_ENDS = (
-    FrontEnd("saved launch", _is_saved_launch, "racefree.frontends.saved"),
+    FrontEnd("saved launch", _is_saved_launch, "racefree.frontends.saved", together=True),
     FrontEnd("engine program", _is_engine_program, "racefree.frontends.engine", together=True),
     FrontEnd("command stream", _is_command_stream, "racefree.frontends.command_stream"),
     FrontEnd("TTIR module", _is_ttir, "racefree.frontends.module"),

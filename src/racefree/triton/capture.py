@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -16,7 +17,18 @@ from racefree.triton.seams import install
 from racefree.triton.targets import parse_target
 from racefree.triton.versions import require_torch, require_triton
 
-_ENTRY = threading.RLock()  # the seams are attributes of Triton's modules: one thread holds a capture at a time
+_entry = threading.RLock()  # the seams are attributes of Triton's modules: one thread holds a capture at a time
+
+
+def _enter_anew() -> None:
+    """In a forked child: a capture of a thread that the child does not have keeps nobody waiting."""
+    global _entry
+    if not _entry._is_owned():  # type: ignore[attr-defined]
+        _entry = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_enter_anew)
 
 
 @contextmanager
@@ -29,14 +41,15 @@ def capturing(
 ) -> Iterator[Capture]:
     """Takes every Triton launch made inside, calls `on_launch` for each, and runs no kernel.
 
-    `on_launch` runs at the time of the launch, in its thread, one at a time. `target` is one for `parse_target`. With
-    `redirect`, code written for `device="cuda"` runs on CPU tensors. `contents_cap_bytes` bounds the copies of integer
-    tensors of one launch. Everything is undone at exit. Other threads wait until the capture ends before they begin one.
+    `on_launch` runs at the time of the launch, in its thread, beside that of other threads' launches. `target` is one for
+    `parse_target`. With `redirect`, code written for `device="cuda"` runs on CPU tensors. `contents_cap_bytes` bounds the
+    copies of integer tensors of one launch. Everything is undone at exit. Other threads wait until the capture ends before
+    they begin one.
     Raises `MissingPackage`, `UnsupportedVersion`, `InputError` (bad target).
     """
     require_triton()
     require_torch()
-    with _ENTRY, ExitStack() as undo:
+    with _entry, ExitStack() as undo:
         capture = Capture(on_launch, parse_target(target), contents_cap_bytes)
         undo.callback(capture.release)
         install(capture, undo.enter_context(Patches()))

@@ -10,6 +10,7 @@ from typing import Any
 
 from racefree.access import Site
 from racefree.errors import Refusal, Refused
+from racefree.forking import Rank, guarded
 from racefree.graph.launch import LaunchFacts
 from racefree.triton.arguments import BoundArguments, read_arguments, storages_in
 from racefree.triton.contents import StorageBook
@@ -72,8 +73,7 @@ class Capture:
         self.launches = 0
         self._on_launch = on_launch
         self._local = threading.local()
-        self._delivery = threading.RLock()
-        self._told: set[int] | None = None
+        self._delivery = guarded(Rank.TAKING)
         self._pending: list[str] = []
         self._noted: set[str] = set()
         self._caches: dict[int, tuple[Any, dict[str, Any]]] = {}
@@ -82,9 +82,10 @@ class Capture:
     def mark_written(self, addresses: Iterable[int]) -> None:
         """Says which storages (by start address) the launch being delivered may write: their contents are stale from now on.
 
-        Called from `on_launch`. A launch about which nothing is said is taken to write every storage it was given.
+        Called from `on_launch`, in its thread. A launch about which nothing is said is taken to write every storage it was
+        given.
         """
-        self._told = set(self._told or ()) | set(addresses)
+        self._local.told = set(self._local.told or ()) | set(addresses)
 
     @property
     def running(self) -> tuple[Running | None, ...]:
@@ -161,22 +162,25 @@ class Capture:
             return
         name = str(getattr(group.function, "__name__", group.function))
         site = _site_or(group.function, group.launch_site)
-        with torch_functions_off(), self._delivery:
-            pending, self._pending = self._pending, []
-            notes = (*group.notes, *pending)
-            launch = CapturedLaunch(name, site, group.launch_site, tuple(group.configs), notes)
-            self._told = None
-            self.launches += 1
-            self._local.running = tuple(group.running)
+        with torch_functions_off():
+            with self._delivery:
+                pending, self._pending = self._pending, []
+                self.launches += 1
+            launch = CapturedLaunch(name, site, group.launch_site, tuple(group.configs), (*group.notes, *pending))
+            outer = getattr(self._local, "running", ()), getattr(self._local, "told", None)
+            self._local.running, self._local.told = tuple(group.running), None
             try:
                 self._on_launch(launch)
             finally:
-                self._local.running = ()
-                self._mark_stale(group, name)
+                told = self._local.told
+                self._local.running, self._local.told = outer
+                with self._delivery:
+                    self._mark_stale(group, name, told)
 
-    def _mark_stale(self, group: Group, name: str) -> None:
+    def _mark_stale(self, group: Group, name: str, told: set[int] | None) -> None:
         why = f"an earlier launch of {name}, which did not run, writes it"
-        told = None if group.unknown_writes else self._told
+        if group.unknown_writes:
+            told = None
         for address, storage in group.torch_storages.items():
             if told is None or address in told:
                 self.book.mark_stale(storage, why)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from racefree.forking import Rank, guarded
 from racefree.graph.launch import Storage
 
 DEFAULT_CAP_BYTES = 256 << 20
@@ -47,7 +47,7 @@ class StorageBook:
         self._cap_bytes = cap_bytes
         self._stale: dict[int, _Stale] = {}
         self._borrowed: dict[int, tuple[int, str]] = {}
-        self._lock = threading.RLock()  # threads of the program compute while another one launches
+        self._lock = guarded(Rank.CONTENTS)  # threads of the program compute while another one launches
         self._distrust: str | None = None
         self._copies: dict[int, _Copy] = {}
         self._meta: dict[int, tuple[Any, int]] = {}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, replace
 from typing import Any
 
 from racefree.access import Site
 from racefree.errors import RacefreeError, Refusal, Refused
+from racefree.forking import Rank, guarded
 from racefree.triton.targets import ALTERNATIVES, VARIABLE, Target, gpu_target, parse_target
 from racefree.ttir.generic import GenericModule, generic_form
 
@@ -35,7 +35,7 @@ class HostCompiler:
     def __init__(self, target: Target) -> None:
         self._target = target
         self._made: dict[str, list[tuple[dict[str, Any], GenericModule]]] = {}
-        self._lock = threading.Lock()
+        self._lock = guarded(Rank.COMPILING)
 
     def compile(self, source: Any, options: dict[str, Any]) -> Compiled:
         """The TTIR of a source (`ASTSource`), or the failure as data. Raises only what is an error of the whole run."""

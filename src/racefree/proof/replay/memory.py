@@ -27,11 +27,11 @@ class Memory:
         """Every byte of the storages that hold `address` may change during the launch."""
         for number, storage in enumerate(self.storages):
             if storage.address <= address < storage.address + max(storage.nbytes, 1):
-                self.changing[number] = np.ones(storage.nbytes, dtype=np.bool_)
+                self.changing[number] = _everything(storage.nbytes)
 
     def mark_all(self) -> None:
         """Every byte may change during the launch."""
-        self.changing = [np.ones(s.nbytes, dtype=np.bool_) for s in self.storages]
+        self.changing = [_everything(s.nbytes) for s in self.storages]
 
     def mark_bytes(self, addresses: npt.NDArray[np.int64], size_bytes: int) -> bool:
         """The given elements may change during the launch; true when some byte was not marked before."""
@@ -45,6 +45,8 @@ class Memory:
             marked = self.changing[number]
             if marked is None:
                 marked = self.changing[number] = np.zeros(storage.nbytes, dtype=np.bool_)
+            if not marked.flags.writeable:  # every byte of it is marked
+                continue
             grown = grown or not bool(marked[offset].all())
             marked[offset] = True
         return grown
@@ -126,10 +128,15 @@ def launch_memory(program: Program, facts: LaunchFacts) -> Memory:
     return memory
 
 
+def _everything(count: int) -> npt.NDArray[np.bool_]:
+    """A mark on each of `count` bytes, which takes no memory and cannot be changed: storages may be very large."""
+    return np.broadcast_to(np.bool_(True), (count,))
+
+
 def _mark_meeting(memory: Memory, storage: Storage) -> None:
     for number, other in enumerate(memory.storages):
         if other.address < storage.address + storage.nbytes and storage.address < other.address + other.nbytes:
-            memory.changing[number] = np.ones(other.nbytes, dtype=np.bool_)
+            memory.changing[number] = _everything(other.nbytes)
 
 
 def pointer_roots(program: Program) -> dict[int, frozenset[str] | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -61,6 +62,7 @@ def _ask(
     solver.add(*encoding.premises, *asserted)
     before = _used(solver)
     found = solver.check()
+    _hear_signals()
     budget.spend(max(1000, _used(solver) - before))
     if found == z3.unsat:
         return "unsat", None
@@ -69,6 +71,12 @@ def _ask(
     if _KEYBOARD in solver.reason_unknown():
         raise KeyboardInterrupt
     return "unknown", None
+
+
+def _hear_signals() -> None:
+    """Z3 puts the handler of Ctrl-C back in a way that lets whoever waits go on waiting."""
+    if hasattr(signal, "siginterrupt"):
+        signal.siginterrupt(signal.SIGINT, True)
 
 
 def _used(solver: Any) -> int:

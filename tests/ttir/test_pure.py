@@ -139,13 +139,19 @@ def test_a_reduction_of_integers_is_computed(shown: Shown, step: str, operands: 
 
 def test_a_constant_made_outside_comes_along_into_a_combiner(shown: Shown) -> None:
     made = '%m = "arith.constant"() <{value = 7 : i32}> : () -> i32\n'
-    fold = FOLD.format(name="tt.reduce", attributes="axis = 0 : i32", step="arith.andi", operands="%a, %m", result="i32")
+    fold = FOLD.format(
+        name="tt.reduce", attributes="axis = 0 : i32", step="arith.andi", operands="%a, %m", result="i32"
+    )
     told = shown("%x: tensor<8xi32>", made + fold)[-1]
-    assert told.endswith("combine=[(%2, %3): %1:i32 = arith.constant(value=7); %4:i32 = arith.andi(%2, %1) -> %4])"), told
+    assert told.endswith("combine=[(%2, %3): %1:i32 = arith.constant(value=7); %4:i32 = arith.andi(%2, %1) -> %4])"), (
+        told
+    )
 
 
 def test_a_combiner_that_uses_another_value_from_outside_is_data(shown: Shown) -> None:
-    fold = FOLD.format(name="tt.reduce", attributes="axis = 0 : i32", step="arith.andi", operands="%a, %n", result="i32")
+    fold = FOLD.format(
+        name="tt.reduce", attributes="axis = 0 : i32", step="arith.andi", operands="%a, %n", result="i32"
+    )
     assert "combine" not in shown("%x: tensor<8xi32>, %n: i32", fold)[-1]
 
 

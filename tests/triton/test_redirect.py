@@ -266,3 +266,37 @@ def test_custom_operators_for_the_device() -> None:
 def test_tensors_saved_from_the_device_load(taken: list[CapturedLaunch], tmp_path: Any) -> None:
     torch.save(torch.arange(3, device="cuda"), tmp_path / "x.pt")
     assert torch.load(tmp_path / "x.pt", map_location="cuda:0").tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("given", [{"out_dtype": torch.float32}, torch.float32], ids=["by name", "by position"])
+@pytest.mark.parametrize("batched", [False, True])
+@pytest.mark.parametrize("added", [False, True])
+def test_a_product_may_widen_its_result(given: Any, batched: bool, added: bool, taken: list[CapturedLaunch]) -> None:
+    shape = (2, 3, 3) if batched else (3, 3)
+    left, right, more = (torch.randn(shape, dtype=torch.bfloat16, device="cuda") for _ in range(3))
+    function = {
+        (False, False): torch.mm,
+        (False, True): torch.addmm,
+        (True, False): torch.bmm,
+        (True, True): torch.baddbmm,
+    }[batched, added]
+    operands = (more, left, right) if added else (left, right)
+    by_position, by_name = ((), given) if isinstance(given, dict) else ((given,), {})
+    found = function(*operands, *by_position, **by_name)
+    exact = left.float() @ right.float() + (more.float() if added else 0)
+    assert found.dtype is torch.float32
+    assert found.is_cuda
+    assert_close(found, exact, rtol=1e-5, atol=1e-5)
+
+
+def test_a_widened_product_of_what_was_not_computed_is_not_known(taken: list[CapturedLaunch]) -> None:
+    made = torch.zeros(16, device="cuda")
+    double[(1,)](torch.ones(16, device="cuda"), made, 16, BLOCK=16)
+    product = torch.mm(made.view(4, 4).bfloat16(), torch.ones(4, 4, device="cuda").bfloat16(), out_dtype=torch.float32)
+    double[(1,)](product.to(torch.int32).view(16), torch.zeros(16, dtype=torch.int32, device="cuda"), 16, BLOCK=16)
+    facts = taken[-1].configs[0].facts
+    assert facts is not None
+    x = facts.arguments["x"]
+    assert isinstance(x, Tensor)
+    assert x.storage.contents is None
+    assert "did not run" in x.storage.why_unknown

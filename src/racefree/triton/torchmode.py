@@ -192,6 +192,8 @@ def _handlers() -> dict[Any, Handler]:
     }
     for function in (torch.as_tensor, torch.asarray):
         table[function] = _converted
+    for function in (torch.mm, torch.bmm, torch.addmm, torch.baddbmm):
+        table[function] = _product
     return table
 
 
@@ -266,6 +268,24 @@ def _converted(placement: Placement, func: Any, args: tuple[Any, ...], keywords:
     asked, keywords = _on_host(keywords)
     result = _call(placement, func, "as_tensor", args, keywords, on_device=False)
     return _to_device(placement, result) if asked or placement.default_is_device else result
+
+
+def _product(placement: Placement, func: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """A matrix product that widens its result (`out_dtype`), which only the device can: here its operands are widened."""
+    import torch
+
+    kinds = [value for value in (*args, keywords.get("out_dtype")) if isinstance(value, torch.dtype)]
+    if not kinds:
+        return _call(placement, func, func.__name__, args, keywords, on_device=False)
+
+    def wide(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        return _call(placement, torch.Tensor.to, "to", (value, kinds[0]), {}, on_device=False)
+
+    operands = tuple(wide(value) for value in args if not isinstance(value, torch.dtype))
+    rest = {name: value if name == "out" else wide(value) for name, value in keywords.items() if name != "out_dtype"}
+    return _call(placement, func, func.__name__, operands, rest, on_device=False)
 
 
 def _gradient(placement: Placement, func: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import assert_never
 
 import numpy as np
 
-from racefree.access import Kind, Site
-from racefree.errors import Refusal
+from racefree.access import Kind
 from racefree.graph.launch import LaunchFacts
 from racefree.graph.program import (
     Access,
@@ -21,23 +19,22 @@ from racefree.graph.program import (
     Op,
     Program,
     Statement,
-    Value,
     While,
     walk,
 )
 from racefree.proof.memory_model import MemoryModel
-from racefree.proof.replay.lanes import Lanes, constant, element_bits, signed_int, unknown
+from racefree.proof.replay.lanes import Lanes, constant, unknown
 from racefree.proof.replay.machine import argument_pattern
 from racefree.proof.replay.memory import launch_memory, pointer_roots, storages_of
 from racefree.proof.replay.tiles import made
 from racefree.proof.schedule.effects import at_least, effect, later, with_count
 from racefree.proof.schedule.footprints import Footprints
 from racefree.proof.schedule.inside import Insider
-from racefree.proof.schedule.liveness import last_decisions, last_uses
 from racefree.proof.schedule.relevance import Relevance, may_race, stale_readers
 from racefree.proof.schedule.segments import Left, Logged, Observed, Segment
 from racefree.proof.schedule.thread import UNSTAMPED, Control, Entry, Frame, Pending, Thread
 from racefree.proof.schedule.values import NONE, OLDER, Val, compute, gather, join, opaque
+from racefree.proof.schedule.walking import Walker
 
 SMALL_TILE = 16
 """Tiles of at most this many elements may lie in one thread, which then does them in order."""
@@ -63,8 +60,7 @@ class Machine:
         self.model = model
         self.insider = insider
         self.max_steps = max_steps
-        self.last = last_uses(program)
-        self.decides = last_decisions(program, relevance)
+        self.walker = Walker(program, relevance, max_steps)
         self.memory = launch_memory(program, facts)
         self.racing = may_race(program, facts)
         self.stale = stale_readers(program)
@@ -84,7 +80,7 @@ class Machine:
             pattern = argument_pattern(parameter, self.facts.arguments.get(parameter.name))
             value = parameter.value
             lanes = unknown(value.shape) if pattern is None else constant(pattern, value)
-            self._bind(thread, (value,), [Val(lanes, NONE, NONE, NONE, zero)])
+            self.walker.bind(thread, (value,), [Val(lanes, NONE, NONE, NONE, zero)])
         for op in self._identity:
             if op.results[0].index in self.relevance.values:
                 thread.env[op.results[0].index] = Val(
@@ -100,7 +96,7 @@ class Machine:
         thread.member = member
         segment = Segment(thread)
         left = self._atomic(segment, seen)
-        self._next(thread)
+        self.walker.next(thread)
         self._run(segment)
         return segment, left
 
@@ -128,7 +124,7 @@ class Machine:
         assert access.scope is not None
         broad = access.scope.spans_programs
         if access.sem.releases and self.model.barrier_before_release:
-            self._fence(thread)
+            thread.fence()
         zero = (0,) * len(thread.everyone)
         acquired = zero
         if access.sem.acquires and broad:
@@ -155,10 +151,10 @@ class Machine:
         if not access.sem.acquires:
             thread.unordered |= {(seen.cell, number)}
         if access.sem.acquires and self.model.barrier_after_acquire:
-            self._fence(thread)
+            thread.fence()
         if access.result is not None:
             lanes = unknown(()) if seen.value is None else constant(seen.value, access.result)
-            self._bind(thread, (access.result,), [Val(lanes, frozenset((number,)), NONE, NONE, acquired)])
+            self.walker.bind(thread, (access.result,), [Val(lanes, frozenset((number,)), NONE, NONE, acquired)])
         return left
 
     def _read(self, segment: Segment, access: Access, address: int, seen: Observed) -> None:
@@ -169,7 +165,9 @@ class Machine:
         self._touch(segment, access, np.array([address], dtype=np.int64), np.zeros(1, np.int64), np.ones(1, np.bool_))
         assert access.result is not None
         lanes = unknown(()) if seen.value is None else constant(seen.value, access.result)
-        self._bind(thread, (access.result,), [Val(lanes, uses.lane | {number}, uses.every, uses.maybe, uses.acquired)])
+        self.walker.bind(
+            thread, (access.result,), [Val(lanes, uses.lane | {number}, uses.every, uses.maybe, uses.acquired)]
+        )
 
     def _publish(self, thread: Thread, access: Access, seen: Observed, value: int | None, uses: Val) -> Left:
         """A write that changed the value: it continues the release sequence, and may release itself."""
@@ -201,11 +199,11 @@ class Machine:
             thread.steps += 1
             frame = thread.frames[-1]
             if frame.at >= len(frame.body):
-                self._leave(segment, frame)
+                self.walker.leave(segment, frame)
                 continue
             statement = frame.body[frame.at]
             if thread.steps > self.max_steps:
-                self._stop(thread, "schedule-budget", "one program instance takes too many steps", statement.site)
+                self.walker.stop(thread, "schedule-budget", "one program instance takes too many steps", statement.site)
             elif isinstance(statement, Access):
                 if self._access(segment, statement):
                     return
@@ -218,21 +216,19 @@ class Machine:
         match statement:
             case Op() | Data():
                 self._pure(thread, statement)
-                self._next(thread)
+                self.walker.next(thread)
             case Barrier():
                 if statement.global_read and statement.global_write:
-                    self._fence(thread)
-                self._next(thread)
+                    thread.fence()
+                self.walker.next(thread)
             case Assume():
-                self._next(thread)
+                self.walker.next(thread)
             case Guard() | If():
-                self._branch(thread, statement)
+                self.walker.branch(thread, statement)
             case For():
-                self._enter_for(thread, statement)
+                self.walker.enter_for(thread, statement)
             case While():
-                self._bind(thread, statement.before_args, [self._get(thread, v) for v in statement.inits])
-                self._push(thread, statement, 0, statement.before, thread.frames[-1].control)
-                thread.frames[-1].first_read = thread.reads
+                self.walker.enter_while(thread, statement)
             case Access():
                 raise AssertionError("accesses are handled by the caller")
             case _:
@@ -242,7 +238,7 @@ class Machine:
         zero = (0,) * len(thread.everyone)
         wanted = self.relevance.values
         if isinstance(statement, Data):
-            results = opaque(statement, [self._get(thread, o) for o in statement.operands], wanted, zero)
+            results = opaque(statement, [self.walker.get(thread, o) for o in statement.operands], wanted, zero)
         elif statement.name == "tt.get_program_id":
             return
         elif not statement.operands and len(statement.results) == 1:
@@ -252,187 +248,28 @@ class Machine:
                 lanes = unknown(value.shape)
             results = [Val(lanes, NONE, NONE, NONE, zero)]
         else:
-            results = compute(statement, [self._get(thread, o) for o in statement.operands], wanted, zero)
-        self._bind(thread, statement.results, results)
-
-    def _branch(self, thread: Thread, statement: Guard | If) -> None:
-        condition = self._get(thread, statement.condition)
-        taken = condition.scalar()
-        if taken is None:
-            self._stop(thread, "control-flow", "a branch depends on a value that is not known", statement.site)
-            return
-        control = thread.frames[-1].control.under(condition)
-        if isinstance(statement, If):
-            part = 0 if taken else 1
-            self._push(thread, statement, part, statement.else_body if part else statement.then_body, control)
-        elif taken:
-            self._push(thread, statement, 0, statement.body, control)
-        else:
-            self._next(thread)
-
-    def _enter_for(self, thread: Thread, loop: For) -> None:
-        bounds = [self._get(thread, v) for v in (loop.lower, loop.upper, loop.step)]
-        numbers = [b.scalar() for b in bounds]
-        if any(n is None for n in numbers):
-            self._stop(thread, "loop-bound", "a loop bound is not known", loop.site)
-            return
-        bits = element_bits(loop.induction.element)
-        low, high, step = (n if loop.unsigned else signed_int(n, bits) for n in numbers if n is not None)
-        inits = [self._get(thread, v) for v in loop.inits]
-        if step <= 0:
-            self._stop(thread, "loop-bound", "the step of a loop is not positive", loop.site)
-        elif low >= high:
-            self._bind(thread, loop.results, inits)
-            self._next(thread)
-        else:
-            control = thread.frames[-1].control
-            for bound in bounds:
-                control = control.under(bound)
-            self._push(thread, loop, 0, loop.body, control)
-            frame = thread.frames[-1]
-            frame.induction, frame.upper, frame.step = low, high, step
-            self._round(thread, loop, frame, inits)
-
-    def _round(self, thread: Thread, loop: For, frame: Frame, carried: list[Val]) -> None:
-        lanes = constant(frame.induction, loop.induction)
-        induction = Val(lanes, NONE, NONE, NONE, frame.control.acquired)
-        self._bind(thread, (loop.induction, *loop.carried), [induction, *carried])
-
-    def _leave(self, segment: Segment, frame: Frame) -> None:
-        """The end of a body: go round again, or back to the statement that owns it."""
-        thread = segment.thread
-        match frame.owner:
-            case None:
-                thread.frames.pop()
-            case Guard():
-                thread.frames.pop()
-                self._next(thread)
-            case If():
-                yields = frame.owner.else_yields if frame.part else frame.owner.then_yields
-                values = [self._get(thread, v) for v in yields]
-                self._pop(thread, frame)
-                values = [replace(v, acquired=join(v.acquired, frame.control.acquired), _key=[]) for v in values]
-                self._bind(thread, frame.owner.results, values)
-                self._next(thread)
-            case For():
-                self._leave_for(thread, frame, frame.owner)
-            case While():
-                self._leave_while(segment, frame, frame.owner)
-            case _:
-                raise AssertionError("only control flow owns a body")
-
-    def _leave_for(self, thread: Thread, frame: Frame, loop: For) -> None:
-        values = [self._get(thread, v) for v in loop.yields]
-        self._forget(thread, frame)
-        frame.induction += frame.step
-        frame.iteration += 1
-        if frame.induction < frame.upper:
-            frame.at = 0
-            self._round(thread, loop, frame, values)
-        else:
-            thread.frames.pop()
-            self._bind(thread, loop.results, values)
-            self._next(thread)
-
-    def _leave_while(self, segment: Segment, frame: Frame, loop: While) -> None:
-        thread = segment.thread
-        if frame.part == 1:
-            values = [self._get(thread, v).without(frame.first_read) for v in loop.after_yields]
-            self._forget(thread, frame)
-            self._next_round(thread, frame)
-            self._bind(thread, loop.before_args, values)
-            frame.part, frame.body, frame.at = 0, loop.before, 0
-            segment.spun = True
-            return
-        condition = self._get(thread, loop.condition)
-        going = condition.scalar()
-        if going is None:
-            self._stop(thread, "control-flow", "a loop condition depends on a value that is not known", loop.site)
-            return
-        forwarded = [self._get(thread, v) for v in loop.forwarded]
-        self._forget(thread, frame)
-        if going:
-            frame.control = frame.control.under(condition)
-            self._bind(thread, loop.after_args, forwarded)
-            frame.part, frame.body, frame.at = 1, loop.after, 0
-            return
-        thread.frames.pop()
-        for outer in thread.frames:  # whatever comes later runs only because the loop has ended
-            outer.control = outer.control.under(condition)
-            outer.control = Control(join(outer.control.acquired, frame.control.acquired), outer.control.reads)
-        self._bind(thread, loop.results, forwarded)
-        self._next(thread)
-
-    def _next_round(self, thread: Thread, frame: Frame) -> None:
-        """Reads of the finished round lose their numbers, which the next round uses again."""
-        first = frame.first_read
-        decided = frame.control.reads
-        thread.unordered = frozenset(
-            (cell, n if n < first else OLDER) for cell, n in thread.unordered if n < first or n not in decided
-        )
-        aged = [e._replace(read=UNSTAMPED) if e.read >= first else e for e in thread.open]
-        thread.open = tuple(dict.fromkeys(aged))
-        thread.settled = frozenset(e._replace(read=UNSTAMPED) if e.read >= first else e for e in thread.settled)
-        if any(n >= first for n in decided):
-            kept = frozenset(n for n in decided if n < first) | {OLDER}
-            frame.control = Control(frame.control.acquired, kept)
-        thread.reads = first
-        thread.steps = 0 if thread.steps < self.max_steps // 2 else thread.steps
-
-    def _pop(self, thread: Thread, frame: Frame) -> None:
-        self._forget(thread, frame)
-        thread.frames.pop()
-
-    def _forget(self, thread: Thread, frame: Frame) -> None:
-        for index in self.last[(id(frame.body), -1)]:
-            thread.env.pop(index, None)
-
-    def _push(self, thread: Thread, owner: Statement, part: int, body: tuple[Statement, ...], control: Control) -> None:
-        thread.frames.append(Frame(body, control, owner, part))
-
-    def _next(self, thread: Thread) -> None:
-        frame = thread.frames[-1]
-        for index in self.last[(id(frame.body), frame.at)]:
-            thread.env.pop(index, None)
-        for index in self.decides.get((id(frame.body), frame.at), ()):
-            value = thread.env.get(index)
-            if value is not None and value.lanes is not None:
-                thread.env[index] = replace(value, lanes=None, _key=[])
-        frame.at += 1
-
-    def _fence(self, thread: Thread) -> None:
-        thread.everyone = thread.first = join(thread.everyone, thread.first)
-        epoch = thread.epoch
-        stamped = (
-            e._replace(
-                strict=epoch if e.strict == UNSTAMPED else e.strict,
-                lenient=epoch if e.lenient == UNSTAMPED else e.lenient,
-                read=UNSTAMPED,
-            )
-            for e in thread.open
-        )
-        thread.settled = thread.settled | frozenset(stamped)
-        thread.open = ()
+            results = compute(statement, [self.walker.get(thread, o) for o in statement.operands], wanted, zero)
+        self.walker.bind(thread, statement.results, results)
 
     # ---- accesses ----------------------------------------------------------------------------------------------------
 
     def _access(self, segment: Segment, access: Access) -> bool:
         """Do an access, or stop before it and return true if it is a synchronising atomic that happens."""
         thread = segment.thread
-        pointer = self._lanes(thread, access.pointer)
-        mask = None if access.mask is None else self._lanes(thread, access.mask)
+        pointer = self.walker.lanes(thread, access.pointer)
+        mask = None if access.mask is None else self.walker.lanes(thread, access.mask)
         shape = access.pointer.shape
         on = np.ones(shape, np.bool_) if mask is None else np.broadcast_to(~mask.known | (mask.bits != 0), shape)
         if bool((on & ~pointer.known).any()):
-            self._stop(thread, "indirect-address", "the address of an access is not known", access.site)
+            self.walker.stop(thread, "indirect-address", "the address of an access is not known", access.site)
             return False
         sure = on if mask is None else on & np.broadcast_to(mask.known, shape)
         steps = access.kind.atomic or access.index in self.racing
         if access.index in self.relevance.synchronising and steps and bool(on):
             if not bool(sure):
-                self._stop(thread, "control-flow", "whether an atomic happens is not known", access.site)
+                self.walker.stop(thread, "control-flow", "whether an atomic happens is not known", access.site)
                 return False
-            operands = tuple(self._lanes(thread, o).scalar() for o in access.operands)
+            operands = tuple(self.walker.lanes(thread, o).scalar() for o in access.operands)
             thread.pending = Pending(access, int(np.asarray(pointer.bits).view(np.int64)), operands)
             return True
         addresses = np.asarray(pointer.bits).view(np.int64)
@@ -443,7 +280,7 @@ class Machine:
         self._loaded(thread, access, addresses, sure, mask)
         if access.kind.atomic and access.sem is not None and access.sem.acquires:
             thread.blurred = True
-        self._next(thread)
+        self.walker.next(thread)
         return False
 
     def _stored(self, segment: Segment, access: Access, addresses: np.ndarray) -> None:
@@ -451,7 +288,7 @@ class Machine:
             return
         value = None
         if access.kind is Kind.STORE and access.shape == ():
-            known = self._get(segment.thread, access.operands[0]).lanes
+            known = self.walker.get(segment.thread, access.operands[0]).lanes
             value = None if known is None else known.scalar()
         places = tuple(int(a) for a in np.unique(addresses))
         segment.stores.append((places, access.element_bytes, value))
@@ -471,7 +308,7 @@ class Machine:
                 lanes = self.memory.read(addresses, sure, access.element_bytes, result.element)
                 self.contents_read = self.contents_read or bool(lanes.known.any())
                 if access.other is not None and mask is not None:
-                    other = self._lanes(thread, access.other)
+                    other = self.walker.lanes(thread, access.other)
                     off = np.broadcast_to(mask.known & (mask.bits == 0), result.shape)
                     bits = np.where(off, other.bits, lanes.bits)
                     lanes = Lanes(bits, np.where(off, np.broadcast_to(other.known, result.shape), lanes.known))
@@ -479,7 +316,7 @@ class Machine:
         lane, every, maybe, acquired = uses.lane, uses.every, uses.maybe, uses.acquired
         if not bool(sure.all()):  # where it does not run, its result does not hang on what led to it
             lane, every, maybe, acquired = NONE, NONE, uses.all_reads, (0,) * len(thread.everyone)
-        self._bind(thread, (result,), [Val(lanes, lane | {number}, every, maybe, acquired)])
+        self.walker.bind(thread, (result,), [Val(lanes, lane | {number}, every, maybe, acquired)])
 
     def _touch(self, segment: Segment, access: Access, addresses, lanes, sure) -> None:  # type: ignore[no-untyped-def]
         """Log one execution: its footprint, the clocks it runs under, and what it meets inside its own instance."""
@@ -511,25 +348,6 @@ class Machine:
     def _uses(self, thread: Thread, access: Access) -> Val:
         """What lane i of an access depends on, through its address, mask and written values."""
         parts = (access.pointer, access.mask, access.other, *access.operands)
-        same = [self._get(thread, v) for v in parts if v is not None]
+        same = [self.walker.get(thread, v) for v in parts if v is not None]
         lane, every, maybe, acquired = gather(same, (0,) * len(thread.everyone))
         return Val(None, lane, every, maybe, acquired)
-
-    def _get(self, thread: Thread, value: Value) -> Val:
-        found = thread.env.get(value.index)
-        if found is not None:
-            return found
-        return Val(None, NONE, NONE, NONE, (0,) * len(thread.everyone))
-
-    def _lanes(self, thread: Thread, value: Value) -> Lanes:
-        lanes = self._get(thread, value).lanes
-        return unknown(value.shape) if lanes is None else lanes
-
-    def _bind(self, thread: Thread, names: tuple[Value, ...], values: list[Val]) -> None:
-        for name, value in zip(names, values, strict=True):
-            if value.lanes is not None and name.index not in self.relevance.values:
-                value = replace(value, lanes=None, _key=[])
-            thread.env[name.index] = value
-
-    def _stop(self, thread: Thread, kind: str, reason: str, site: Site) -> None:
-        thread.stuck = Refusal(kind, reason, site)

@@ -115,6 +115,21 @@ class Thread:
         clocks += [self.env[k].acquired for k in names]
         return (frames, env, rest), tuple(clocks)
 
+    def fence(self) -> None:
+        """All lanes meet: what any has done or acquired, all have."""
+        self.everyone = self.first = join(self.everyone, self.first)
+        epoch = self.epoch
+        stamped = (
+            e._replace(
+                strict=epoch if e.strict == UNSTAMPED else e.strict,
+                lenient=epoch if e.lenient == UNSTAMPED else e.lenient,
+                read=UNSTAMPED,
+            )
+            for e in self.open
+        )
+        self.settled = self.settled | frozenset(stamped)
+        self.open = ()
+
     def retire(self) -> None:
         """The instance has ended: only what it touched still matters."""
         zero = (0,) * len(self.everyone)

@@ -71,7 +71,8 @@ def start(config: pytest.Config, options: Any) -> TestRun:
     try:
         chosen = settings(project=config.rootpath, target=options.racefree_target, baseline=options.racefree_baseline)
         known = None if chosen.baseline is None else baseline.read(Path(chosen.baseline))
-        run = config.stash[_RUN] = TestRun(Analyst(chosen), outputs, known)
+        draws = any(name in formats.DRAWN for name, _ in outputs)
+        run = config.stash[_RUN] = TestRun(Analyst(chosen, draws=draws), outputs, known)
         if not hands_out:
             run.take_launches()
     except RacefreeError as error:

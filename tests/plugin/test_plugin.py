@@ -196,6 +196,11 @@ def test_suite(workers: tuple[str, ...], tmp_path: Path) -> None:
     assert (summary["launches"], summary["races"], summary["racing"]) == (17, 1, 6)
 
 
+def test_pages_of_tests_have_their_maps(tmp_path: Path) -> None:
+    run(tmp_path, "--racefree", "--racefree-output", "html=races.html", "-k", "test_clean")
+    assert '"maps":[{"tensor":"out"' in (tmp_path / "races.html").read_text()
+
+
 def test_fixture_alone_takes_the_launches_of_its_test(tmp_path: Path) -> None:
     done = run(tmp_path, "-k", "test_fixture or test_no_launch")
     assert outcomes(done.stdout) == {"test_fixture": "passed", "test_no_launch_and_wrong": "failed"}, done.stdout

@@ -47,7 +47,7 @@ def racefree_command() -> None:
 @click.option("--target", metavar="ARCH", help="Compile kernels for this target, e.g. cuda:90 or hip:gfx942 [cuda:80].")
 @click.option("--lanes", type=click.Choice(["default", "strict"]), help="How lanes of one program are ordered.")
 @click.option("--scope", type=click.Choice(["any", "launch"]), help="Try to prove any grid, or only the launch [any].")
-@click.option("--budget", type=float, metavar="FACTOR", help="Give each proof this many times its usual time [1].")
+@click.option("--budget", type=float, metavar="FACTOR", help="Let proofs search this many times as long as usual [1].")
 @click.option(
     "--format", "shown", type=click.Choice(formats.NAMES), default="text", help="Format of the report [text]."
 )

@@ -22,7 +22,8 @@ class Settings:
 
     Without a target, that of the environment variable `RACEFREE_TARGET` is taken, else cuda:80.
     `scope` "any" tries proofs for every grid before the launch's own; "launch" asks only about the launch.
-    `budget` scales the time that each way to prove may take: 2 gives each twice its usual time.
+    `budget` scales how long a proof may search: for all interleavings, and for a proof of any grid (about 2 seconds for a
+    launch that is decided already, 30 for another).
     `jobs` is how many processes analyse at once, by default one for each core; 1 starts none.
     `baseline` is a file of races that are known and not reported again; in a pyproject.toml it is relative to that file.
     """

@@ -27,7 +27,7 @@ class Options:
     """How hard to try, and under which ordering rules.
 
     `lanes="strict"` drops the rule that one thread owns a lane. `scope="launch"` skips strengthening a proof of this launch
-    to more launches. `budget` scales the default time budgets of the rungs (1.0).
+    to more launches. `budget` scales how long the rungs that search may take (1.0).
     """
 
     lanes: Lanes = "default"
@@ -86,8 +86,9 @@ def _schedule(program: Program, facts: LaunchFacts, options: Options, before: Ra
     """All interleavings of the launch's atomics; `before` stands when they do not decide."""
     from racefree.proof import schedule
 
+    budget = schedule.Budget().times(options.budget)
     try:
-        result = schedule.decide(program, facts, strict_lanes=options.lanes == "strict")
+        result = schedule.decide(program, facts, strict_lanes=options.lanes == "strict", budget=budget)
     except Refused as refused:
         return before if before.status is Status.RACES else _unsupported(refused.refusal)
     match result.status:

@@ -7,7 +7,7 @@ and is empty by itself where it cannot happen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import gcd
 
 from racefree.proof.symbolic.bounds import Bounder
@@ -44,21 +44,55 @@ Polynomial = dict[Product, int]
 SHARED = frozenset((VarKind.GRID, VarKind.PARAMETER, VarKind.BASE))
 
 
-def linearised(condition: Condition, bounder: Bounder) -> Condition:
-    """A condition that follows from the given one, with every equation over products split into linear cases."""
+def linearised(conditions: Sequence[Condition], bounder: Bounder) -> list[Condition]:
+    """Conditions that follow from the given ones together, with every equation over products split into linear cases."""
+    signs = Signs(conditions, bounder)
+    return [_linearised(c, signs) for c in conditions]
+
+
+def _linearised(condition: Condition, signs: Signs) -> Condition:
     match condition:
         case Both():
-            return both(linearised(condition.left, bounder), linearised(condition.right, bounder))
+            return both(_linearised(condition.left, signs), _linearised(condition.right, signs))
         case Either():
-            return either(linearised(condition.left, bounder), linearised(condition.right, bounder))
+            return either(_linearised(condition.left, signs), _linearised(condition.right, signs))
         case Compare(relation=Relation.EQ):
             polynomial = _polynomial(subtract(condition.left, condition.right))
-            return condition if _is_linear(polynomial) else _split(polynomial, bounder)
+            return condition if _is_linear(polynomial) else _split(polynomial, signs)
         case _:
             return condition
 
 
-def _split(equation: Polynomial, bounder: Bounder) -> Condition:
+class Signs:
+    """Which atoms are positive: by their own bounds, or because something that is never negative lies below them."""
+
+    def __init__(self, conditions: Sequence[Condition], bounder: Bounder) -> None:
+        self._bounder = bounder
+        self._positive: set[Atom] = set()
+        for condition in conditions:
+            if isinstance(condition, Compare) and condition.relation in (Relation.LT, Relation.LE):
+                self._learn(condition)
+
+    def _learn(self, condition: Compare) -> None:
+        gap = subtract(condition.right, condition.left)
+        for atom, factor in gap.parts:
+            if factor > 0:
+                _, most = self._bounder.of(subtract(gap, Sum(0, ((atom, factor),))))
+                if most is not None and most <= (0 if condition.relation is Relation.LT else -1):
+                    self._positive.add(atom)
+
+    def positive(self, product: Product) -> bool:
+        return all(
+            atom in self._positive or self._bounder.positive(Sum(0, ((atom, 1),))) for atom in product
+        ) or _multiplied_is_one_of(product, self._positive)
+
+
+def _multiplied_is_one_of(product: Product, atoms: set[Atom]) -> bool:
+    term = _multiplied(product)
+    return not term.constant and len(term.parts) == 1 and term.parts[0][1] == 1 and term.parts[0][0] in atoms
+
+
+def _split(equation: Polynomial, signs: Signs) -> Condition:
     """What follows from `equation = 0`; TRUE when no factor is found that leaves a linear rest."""
     for pivot in _pivots(equation):
         inside, rest = _divided(equation, pivot)
@@ -67,22 +101,22 @@ def _split(equation: Polynomial, bounder: Bounder) -> Condition:
         step = gcd(*inside.values())
         quotient = {product: factor // step for product, factor in inside.items()}
         size, b = scale(_term({pivot: 1}), step), _term(rest)
-        zero = _zero(quotient, bounder)
+        zero = _zero(quotient, signs)
         digits = both(zero, compare(Relation.EQ, b, ZERO))
-        return either(digits, _far(b, size, bounder))
+        return either(digits, _far(b, size, positive=signs.positive(pivot)))
     return TRUE
 
 
-def _zero(polynomial: Polynomial, bounder: Bounder) -> Condition:
+def _zero(polynomial: Polynomial, signs: Signs) -> Condition:
     if _is_linear(polynomial):
         return compare(Relation.EQ, _term(polynomial), ZERO)
-    return _split(polynomial, bounder)
+    return _split(polynomial, signs)
 
 
-def _far(b: Sum, size: Sum, bounder: Bounder) -> Condition:
+def _far(b: Sum, size: Sum, *, positive: bool) -> Condition:
     """`b` is at least `size` away from 0, or what is left of that for a size below 1."""
     beyond = either(compare(Relation.LE, size, b), compare(Relation.LE, b, scale(size, -1)))
-    if bounder.positive(size):
+    if positive:
         return beyond
     within = either(compare(Relation.LE, scale(size, -1), b), compare(Relation.LE, b, size))
     return either(

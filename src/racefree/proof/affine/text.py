@@ -70,7 +70,7 @@ class _Writer:
     def write(self, conditions: Sequence[Condition]) -> SetText:
         """Conditions without alternatives come first: they rule out most cases of the others as the set is built."""
         given = resolved(substituted(conjuncts(conditions)))
-        plain = conjuncts(linearised(c, self._bounder) for c in given)
+        plain = conjuncts(linearised(given, self._bounder))
         self._exact = plain == given
         said = [self._condition(c) for c in plain]
         divisions = list(self._divisions.values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -41,6 +41,10 @@ class Budget:
     after_race: int = 300
     small_group: int = 12
     seconds: float = 30.0
+
+    def times(self, factor: float) -> Budget:
+        """The same with more transitions and seconds, or fewer."""
+        return replace(self, transitions=int(factor * self.transitions), seconds=factor * self.seconds)
 
     def for_group(self, instances: int) -> int:
         return self.transitions if instances <= self.small_group else self.transitions // 10

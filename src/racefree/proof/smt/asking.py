@@ -64,9 +64,10 @@ class Asker:
         if found == "empty":
             self.used_contents = True
             return "unsat", None
-        if found == "inhabited" and complete and not wants_model:
+        settled = found == "inhabited" and complete
+        if settled and not wants_model:
             return "sat", None
-        lemmas = contents.lemmas(conditions)
+        lemmas = [] if settled else contents.lemmas(conditions)
         if lemmas and ask([*conditions, *lemmas], self.budget, contents=contents, listed=False)[0] == "unsat":
             self.used_contents = True
             return self._solved(("unsat", None))
@@ -79,9 +80,11 @@ class Asker:
         return self.ask(conditions, contents)[0] == "unsat"
 
     def _in_sets(self, conditions: Sequence[Condition]) -> Found:
-        if self.sets is None:
+        if self.sets is None or not self.budget.next_query():
             return "unknown"
-        return self.sets.ask(conditions, seconds=self.budget.left_ms() / 1000)
+        found, steps = self.sets.ask(conditions, seconds=self.budget.left_ms() / 1000)
+        self.budget.spend(steps)
+        return found
 
     def _solved(self, found: tuple[Answer, Model | None]) -> tuple[Answer, Model | None]:
         self.used_solver = self.used_solver or found[0] == "unsat"

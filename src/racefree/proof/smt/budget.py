@@ -1,4 +1,4 @@
-"""How long the solver may try: a deterministic count of its steps, with the wall clock as a safety net."""
+"""How long a launch may be asked about: a deterministic count of steps, with the wall clock as a safety net."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ MOST_OF_THE_CLOCK = 0.3
 
 @dataclass(slots=True)
 class Budget:
-    """`steps` solver steps in all (Z3's resource count), `per_query` at most for one question, `seconds` on the clock."""
+    """`steps` in all (Z3's resource count, and what integer sets take by that measure), `per_query` at most for one question to
+    Z3, `seconds` on the clock."""
 
     steps: int
     per_query: int
@@ -23,6 +24,14 @@ class Budget:
 
     def spend(self, steps: int) -> None:
         self.steps = max(0, self.steps - steps)
+
+    def half(self) -> Budget:
+        """A budget of half of what is left, to be spent from this one by `settle`."""
+        return Budget(self.steps // 2, self.per_query // 2, self.left_ms() / 2000)
+
+    def settle(self, part: Budget) -> None:
+        """Take off what has been used of `half()`."""
+        self.spend(self.steps // 2 - part.steps)
 
     def query_ms(self) -> int:
         """How long one question may take on the clock: a part of what there was in all."""

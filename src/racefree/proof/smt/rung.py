@@ -71,7 +71,7 @@ from racefree.verdict import (
     assumes_no_overflow,
 )
 
-MOST_FRAGILE = 3
+MOST_FRAGILE = 1
 NEARBY = 8
 """A proof for any grid is not claimed where an integer wraps on a grid this many times as large along each axis."""
 
@@ -104,7 +104,13 @@ def strengthen(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lan
     fragile: tuple[Witness, ...] = ()
     refusal = Refusal("potential-race", "no proof for any grid was found")
     for attempt in _attempts(program, facts, asker, strict_lanes=strict_lanes):
+        whole = asker.budget
+        if attempt.scope is ProofScope.ANY_PARAMS_ANY_GRID:
+            asker.budget = whole.half()
         outcome = _try(program, facts, attempt, asker)
+        if asker.budget is not whole:
+            whole.settle(asker.budget)
+            asker.budget = whole
         if outcome.status == "proved":
             return outcome
         fragile = outcome.grid_fragile or fragile

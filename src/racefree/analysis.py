@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from racefree.config import Settings
 from racefree.errors import Refusal
 from racefree.graph.launch import Argument, Descriptor, Scalar, Storage, Tensor
-from racefree.launch import ArgumentSummary, Launch, TensorMap
+from racefree.launch import ArgumentSummary, Launch, Pictures, TensorMap
 from racefree.verdict import THREAD_QUALIFIERS, ProofScope, RaceConfigVerdict, RaceVerdict, Status
 from racefree.workers.crew import HERE, crew
 from racefree.workers.question import INTERNAL_ERROR, Answer, Question, internal
@@ -51,12 +51,12 @@ class _Asked:
 class Analyst:
     """Decides captured launches under one set of settings, those of several threads side by side.
 
-    With `draws`, launches get pictures of the tensors they write. `tracebacks` collects what went wrong inside racefree
+    `draws` says which launches get pictures of the tensors they write. `tracebacks` collects what went wrong inside racefree
     itself, for a report of the fault.
     """
 
     settings: Settings
-    draws: bool = False
+    draws: Pictures = "nothing"
     tracebacks: list[str] = field(default_factory=list)
     _answers: dict[bytes, Answer] = field(default_factory=dict)
     _proved: dict[bytes, Answer] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class Analyst:
             if isinstance(asked, Exception):
                 return _failed(captured, asked)
             launch = _launch(asked.launch, self._verdict(asked))
-            if self.draws:
+            if self.draws != "nothing":
                 launch = replace(launch, maps=self._drawn(asked.launch, asked.keys, launch))
             return Decided(launch, self._storages_written(captured, asked.keys))
         except Exception as error:
@@ -95,7 +95,7 @@ class Analyst:
 
     def _drawn(self, captured: CapturedLaunch, keys: tuple[bytes, ...], launch: Launch) -> tuple[TensorMap, ...]:
         """Pictures for the first config that races, or for the first one there is."""
-        from racefree.pictures import tensor_maps
+        from racefree.pictures import KEPT_RUNS, KEPT_SECONDS, MOST_RUNS, SECONDS, tensor_maps
         from racefree.ttir.read import read_program
 
         verdicts = launch.verdict.configs
@@ -105,10 +105,17 @@ class Analyst:
         config = captured.configs[chosen]
         if verdicts[chosen].status not in (Status.OK, Status.RACES) or config.module is None or config.facts is None:
             return ()
+        if self.draws == "races" and not verdicts[chosen].races:
+            return ()
         if keys[chosen] not in self._maps:
+            small = self.draws == "races"
+            bounds = (KEPT_SECONDS, KEPT_RUNS) if small else (SECONDS, MOST_RUNS)
             try:
                 with HERE:
-                    drawn = tensor_maps(read_program(config.module), config.facts, verdicts[chosen].races)
+                    program = read_program(config.module)
+                    drawn = tensor_maps(
+                        program, config.facts, verdicts[chosen].races, seconds=bounds[0], most_runs=bounds[1]
+                    )
             except Exception:  # a picture that cannot be drawn must not change the answer
                 self.tracebacks.append(traceback.format_exc())
                 drawn = ()

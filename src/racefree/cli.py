@@ -202,7 +202,7 @@ def _check(paths: Sequence[Path], arguments: Sequence[str], options: dict[str, A
                 queues=options.get("queues", "ignored"),
                 compiler_exemptions=options.get("compiler_exemptions", False),
                 replays=_replays(options),
-                draws=any(name in formats.DRAWN for name, _ in targets),
+                draws=formats.pictures([name for name, _ in targets]),
             )
             for file in files
         ]

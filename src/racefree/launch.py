@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Literal
 
 from racefree.access import Site
 from racefree.verdict import CompiledRaceRecord, RaceVerdict
+
+Pictures = Literal["nothing", "races", "all"]
+"""Which launches get pictures: none, those that race (small ones, to be kept beside other data), or all."""
 
 
 @dataclass(frozen=True, slots=True)

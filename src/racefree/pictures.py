@@ -28,6 +28,9 @@ MOST_RUNS = 20_000
 SECONDS = 2.0
 """Bounds of one map; beyond them it says that it is not complete."""
 
+KEPT_RUNS, KEPT_SECONDS = 1000, 0.5
+"""Bounds of one that is kept in case somebody wants to see it."""
+
 
 @dataclass(slots=True)
 class _Canvas:
@@ -41,9 +44,17 @@ class _Canvas:
 
 
 def tensor_maps(
-    program: Program, facts: LaunchFacts, races: Sequence[CompiledRaceRecord], *, seconds: float = SECONDS
+    program: Program,
+    facts: LaunchFacts,
+    races: Sequence[CompiledRaceRecord],
+    *,
+    seconds: float = SECONDS,
+    most_runs: int = MOST_RUNS,
 ) -> tuple[TensorMap, ...]:
-    """A map of each tensor that a race is on, or of each written one when there is no race. Empty if none can be drawn."""
+    """A map of each tensor that a race is on, or of each written one when there is no race. Empty if none can be drawn.
+
+    A map of more than `most_runs` runs is cut there, and is not complete.
+    """
     from racefree.graph.written import written_parameters
 
     racing = {side.tensor for race in races for side in (race.first, race.second)}
@@ -57,10 +68,11 @@ def tensor_maps(
     pids = [*shown, *(pid for pid in itertools.islice(_grid(facts.grid), MOST_PROGRAMS) if pid not in set(shown))]
     done = 0
     for pid in pids:
-        if time.monotonic() > deadline or not _walk(program, facts, pid, canvases, keep=pid in shown):
+        kept = most_runs if pid in shown else 0
+        if time.monotonic() > deadline or not _walk(program, facts, pid, canvases, kept_runs=kept):
             break
         done += 1
-    return tuple(_map(name, canvas, complete=done >= programs) for name, canvas in canvases.items() if done)
+    return tuple(_map(name, canvas, most_runs, complete=done >= programs) for name, canvas in canvases.items() if done)
 
 
 def _canvas(facts: LaunchFacts, name: str) -> _Canvas | None:
@@ -80,8 +92,8 @@ def _grid(grid: Pid) -> Iterator[Pid]:
         yield x, y, z
 
 
-def _walk(program: Program, facts: LaunchFacts, pid: Pid, canvases: dict[str, _Canvas], *, keep: bool) -> bool:
-    """Adds what one program instance touches; false when plain evaluation cannot tell."""
+def _walk(program: Program, facts: LaunchFacts, pid: Pid, canvases: dict[str, _Canvas], *, kept_runs: int) -> bool:
+    """Adds what one program instance touches, and keeps so many runs of it; false when plain evaluation cannot tell."""
     from racefree.proof.replay.run import run_program
 
     number = pid[0] + facts.grid[0] * (pid[1] + facts.grid[1] * pid[2])
@@ -99,9 +111,9 @@ def _walk(program: Program, facts: LaunchFacts, pid: Pid, canvases: dict[str, _C
         before = canvas.owners[wrote]
         canvas.contested[wrote] |= (before != NO_OWNER) & (before != number)
         canvas.owners[wrote] = np.where(before == NO_OWNER, number, np.minimum(before, number))
-        if keep:
+        if kept_runs:
             loaded = np.unique(np.concatenate(read)) if read else np.zeros(0, dtype=np.int64)
-            canvas.touched[pid] = Touched(pid, _runs(wrote), _runs(loaded))
+            canvas.touched[pid] = Touched(pid, _runs(wrote, kept_runs), _runs(loaded, kept_runs))
     return True
 
 
@@ -116,14 +128,14 @@ def _elements(event: Any, canvas: _Canvas) -> Elements:
     return found[(found >= 0) & (found < canvas.elements)]
 
 
-def _runs(elements: Elements) -> tuple[tuple[int, int], ...]:
+def _runs(elements: Elements, most: int) -> tuple[tuple[int, int], ...]:
     """Sorted elements as half-open runs."""
     if not len(elements):
         return ()
     breaks = np.flatnonzero(np.diff(elements) != 1) + 1
     starts = elements[np.concatenate(([0], breaks))]
     ends = elements[np.concatenate((breaks - 1, [len(elements) - 1]))] + 1
-    return tuple(zip(starts[:MOST_RUNS].tolist(), ends[:MOST_RUNS].tolist(), strict=True))
+    return tuple(zip(starts[:most].tolist(), ends[:most].tolist(), strict=True))
 
 
 def _owned(owners: Elements) -> tuple[tuple[int, int, int], ...]:
@@ -135,7 +147,7 @@ def _owned(owners: Elements) -> tuple[tuple[int, int, int], ...]:
     return tuple(zip(starts[kept].tolist(), ends[kept].tolist(), owners[starts][kept].tolist(), strict=True))
 
 
-def _map(name: str, canvas: _Canvas, *, complete: bool) -> TensorMap:
+def _map(name: str, canvas: _Canvas, most_runs: int, *, complete: bool) -> TensorMap:
     owners = _owned(canvas.owners)
     return TensorMap(
         tensor=name,
@@ -143,8 +155,8 @@ def _map(name: str, canvas: _Canvas, *, complete: bool) -> TensorMap:
         shape=canvas.tensor.shape,
         strides=canvas.tensor.strides,
         elements=canvas.elements,
-        owners=owners[:MOST_RUNS],
+        owners=owners[:most_runs],
         programs=tuple(canvas.touched.values()),
-        complete=complete and len(owners) <= MOST_RUNS,
-        contested=_runs(np.flatnonzero(canvas.contested)),
+        complete=complete and len(owners) <= most_runs,
+        contested=_runs(np.flatnonzero(canvas.contested), most_runs),
     )

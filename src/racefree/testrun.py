@@ -71,7 +71,7 @@ def start(config: pytest.Config, options: Any) -> TestRun:
     try:
         chosen = settings(project=config.rootpath, target=options.racefree_target, baseline=options.racefree_baseline)
         known = None if chosen.baseline is None else baseline.read(Path(chosen.baseline))
-        draws = any(name in formats.DRAWN for name, _ in outputs)
+        draws = formats.pictures([name for name, _ in outputs])
         run = config.stash[_RUN] = TestRun(Analyst(chosen, draws=draws), outputs, known)
         if not hands_out:
             run.take_launches()

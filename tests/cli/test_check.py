@@ -11,6 +11,10 @@ from pathlib import Path
 
 import pytest
 from cli_scripts import HEADER, Check, Write
+from click.testing import CliRunner
+
+from racefree import pictures
+from racefree.cli import racefree_command
 
 CLEAN = "fill[(4,)](torch.zeros(64, dtype=torch.int32, device='cuda'), 64, BLOCK=16, STEP=16)\n"
 RACY = "fill[(4,)](torch.zeros(64, dtype=torch.int32, device='cuda'), 64, BLOCK=16, STEP=8)\n"
@@ -76,6 +80,28 @@ def test_several_outputs_at_once(check: Check, script: Write, tmp_path: Path) ->
     assert last_line(done.stdout) == summary(1, races=1, racing=1)
     assert json.loads((tmp_path / "r.json").read_text())["summary"]["races"] == 1
     assert "script.py:9:5: RF001" in (tmp_path / "r.txt").read_text()
+
+
+def test_a_saved_report_keeps_the_maps_of_races(check: Check, script: Write, tmp_path: Path) -> None:
+    saved = tmp_path / "r.json"
+    check("--output", f"json={saved}", script(RACY + CLEAN))
+    maps = [subject["records"]["maps"] for subject in json.loads(saved.read_text())["value"]["subjects"]]
+    assert [[tensor["tensor"] for tensor in each] for each in maps] == [["out"], []]
+    page = CliRunner().invoke(racefree_command, ["report", "--format", "html", str(saved)])
+    assert page.exit_code == 1
+    assert '"maps":[{"tensor":"out"' in page.stdout
+
+
+@pytest.mark.parametrize("most", [0, 1, 3])
+def test_a_kept_map_is_cut_and_says_so(
+    check: Check, script: Write, tmp_path: Path, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pictures, "KEPT_RUNS", most)
+    check("--output", f"json={tmp_path}/r.json", script(RACY))
+    (subject,) = json.loads((tmp_path / "r.json").read_text())["value"]["subjects"]
+    (drawn,) = subject["records"]["maps"]
+    assert len(drawn["owners"]) == most
+    assert not drawn["complete"]
 
 
 def test_arguments_belong_to_the_script(check: Check, script: Write) -> None:

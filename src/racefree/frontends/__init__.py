@@ -14,7 +14,7 @@ from pathlib import Path
 
 from racefree.config import Settings
 from racefree.errors import InputError
-from racefree.launch import Launch
+from racefree.launch import Launch, Pictures
 from racefree.report.model import Report, Script, Subject
 from racefree.report.progress import Progress
 
@@ -28,7 +28,7 @@ class Request:
 
     `arguments` belong to a script, `grid`, `given` (`NAME=VALUE`) and `num_warps` to a bare module, `order`, `all_races`,
     `queues` (a `QueueOrder`) and `compiler_exemptions` to an engine program.
-    `draws` asks for pictures, for a report that shows them. `replays` is of how many program instances a verdict is checked
+    `draws` says of which launches pictures are taken. `replays` is of how many program instances a verdict is checked
     by running them in Triton's interpreter, None for no such check.
     """
 
@@ -43,7 +43,7 @@ class Request:
     all_races: bool = True
     queues: str = "ignored"
     compiler_exemptions: bool = False
-    draws: bool = False
+    draws: Pictures = "nothing"
     replays: int | None = None
 
 

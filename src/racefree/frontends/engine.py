@@ -33,7 +33,7 @@ def check(requests: Sequence[Request], found: Found) -> None:
         compiler_exemptions=asked.compiler_exemptions,
     )
     for file in verdict.files:
-        drawn = _timelines(file) if requests[0].draws else {}
+        drawn = _timelines(file) if requests[0].draws == "all" else {}
         for program in file.programs:
             made = subject(program, file=file.path, assumptions=verdict.assumptions)
             found.subjects.append(replace(made, records=made.records | {"timeline": drawn.get(program.program)}))

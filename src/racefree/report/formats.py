@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from importlib import import_module
 
+from racefree.launch import Pictures
 from racefree.report.model import Report
 
 Render = Callable[[Report], str]
@@ -26,6 +27,13 @@ DRAWN = frozenset({"html", "trace"})
 """The formats that show pictures, which have to be taken while a launch is analysed."""
 
 NAMES = tuple(sorted(_FUNCTIONS))
+
+
+def pictures(names: Collection[str]) -> Pictures:
+    """Of which launches these formats need pictures; a saved report keeps those of races, to be shown as a page later."""
+    if DRAWN & set(names):
+        return "all"
+    return "races" if "json" in names else "nothing"
 
 
 def render(name: str, report: Report) -> str:

@@ -15,10 +15,12 @@ from racefree.proof.memory_model import memory_model
 from racefree.report import exits, formats
 from racefree.report.rules import RULES
 from racefree.verdict import (
+    ASSUMES_IN_BOUNDS,
     ASSUMES_TERMINATION,
     ONE_THREAD_PER_LANE,
     READS_CONTENTS,
     REDUCTIONS_SYNCHRONISE,
+    Cause,
     ProofScope,
     Status,
     assumes_no_overflow,
@@ -87,10 +89,17 @@ def test_words_of_a_verdict_are_explained() -> None:
         ONE_THREAD_PER_LANE,
         READS_CONTENTS,
         REDUCTIONS_SYNCHRONISE,
+        ASSUMES_IN_BOUNDS,
         assumes_no_overflow(32),
     )
     for word in (*(s.value for s in Status), *(s.value for s in ProofScope), *qualifiers):
         assert f"| `{word}` |" in text, word
+
+
+def test_every_cause_of_a_race_is_explained() -> None:
+    table = page("verdicts.md").partition("| cause |")[2].partition("\n\n")[0]
+    told = {name for row in table.splitlines()[2:] for name in re.findall(r"`([a-z ]+)`", row.partition(" | ")[0])}
+    assert told == {cause.value for cause in Cause}
 
 
 def test_every_format_and_exit_status_is_listed() -> None:

@@ -35,7 +35,7 @@ def check(request: Request, found: Found) -> None:
     if request.grid is None:
         raise InputError(f"{request.path}: a TTIR module needs a grid: --grid X[,Y[,Z]]")
     try:
-        module = generic_form_of_text(request.path.read_text(encoding="utf-8"))
+        module = generic_form_of_text(request.path.read_text(encoding="utf-8"), file=str(request.path.absolute()))
         program = read_program(module)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {request.path}: {error}") from error

@@ -72,7 +72,7 @@ _ALL = (
         @triton.jit
         def kernel(x, BLOCK: tl.constexpr):
             offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-            before = tl.load(x + offsets - BLOCK, mask=offsets >= BLOCK)  # the block of the program before
+            before = tl.load(x + offsets - BLOCK, mask=offsets >= BLOCK)  # the block before
             tl.store(x + offsets, before)
         """,
         """

@@ -43,15 +43,16 @@ def generic_form(module: Any) -> GenericModule:
     return _reprint(module.str(), getattr(module, "context", None))
 
 
-def generic_form_of_text(ttir_text: str) -> GenericModule:
+def generic_form_of_text(ttir_text: str, *, file: str = PRINTED) -> GenericModule:
     """The generic form of TTIR text. Text that is generic already is taken as it is, and needs no Triton.
 
+    Operations without a location of their own get their place in the text, as lines of `file`.
     Raises `InputError` when the text is no TTIR that the installed Triton reads, `MissingPackage` without Triton.
     """
     if _is_generic(ttir_text):
         return GenericModule(ttir_text, census=None)
     try:
-        return _reprint(ttir_text, None)
+        return _reprint(ttir_text, None, file=file)
     except Refused as refused:
         raise InputError(refused.refusal.reason) from refused
 
@@ -64,7 +65,7 @@ def _is_generic(text: str) -> bool:
     return False
 
 
-def _reprint(text: str, context: Any) -> GenericModule:
+def _reprint(text: str, context: Any, *, file: str = PRINTED) -> GenericModule:
     """Parses a private copy of the text into `context` (one that knows all dialects, or None) and prints that."""
     try:
         import triton
@@ -97,7 +98,8 @@ def _reprint(text: str, context: Any) -> GenericModule:
     generic = copy.str()
     if not _is_generic(generic):
         raise Refused("parse", f"Triton {triton.__version__} did not print MLIR's generic form")
-    return GenericModule(generic.replace(escaped, PRINTED), dict(census), triton.__version__)
+    quoted = file.replace("\\", "\\\\").replace('"', "\\22")
+    return GenericModule(generic.replace(escaped, quoted), dict(census), triton.__version__)
 
 
 def _new_context(ir: Any) -> Any:

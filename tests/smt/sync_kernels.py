@@ -212,3 +212,58 @@ def never_set(data, flag):
     while tl.atomic_add(flag, 0, sem="acquire") != 1:
         pass
     tl.store(data + lane, 1)
+
+
+@triton.jit
+def added_to(c, lock, PER: tl.constexpr, REL: tl.constexpr, SHIFT: tl.constexpr):
+    """Several programs to a tile: the first stores it, the others wait and add."""
+    p = tl.program_id(0)
+    lane = tl.arange(0, 128)
+    tile = p // PER
+    if p % PER == 0:
+        tl.store(c + tile * 128 + lane, lane)
+        tl.debug_barrier()
+        tl.atomic_xchg(lock + tile, 1, sem=REL)
+    else:
+        while tl.atomic_cas(lock + (p + SHIFT) // PER, 1, 1, sem="acquire") != 1:
+            pass
+        tl.atomic_add(c + tile * 128 + lane, lane, sem="relaxed")
+
+
+@triton.jit
+def gathered_parts(c, parts, lock, PER: tl.constexpr, REL: tl.constexpr, SHIFT: tl.constexpr):
+    """Several programs to a tile: the first waits for each of the others in turn and adds up what they have stored."""
+    p = tl.program_id(0)
+    lane = tl.arange(0, 128)
+    if p % PER != 0:
+        tl.store(parts + p * 128 + lane, lane)
+        tl.debug_barrier()
+        tl.atomic_xchg(lock + p, 1, sem=REL)
+    else:
+        total = lane
+        for j in range(1, PER):
+            if p + j < tl.num_programs(0):
+                while tl.atomic_cas(lock + p + j - SHIFT, 1, 1, sem="acquire") != 1:
+                    pass
+                total += tl.load(parts + (p + j) * 128 + lane)
+        tl.store(c + p * 128 + lane, total)
+
+
+@triton.jit
+def carried_look(c, parts, lock, n, REL: tl.constexpr, ACQ: tl.constexpr):
+    """The value a loop waits for is looked at before the loop and at the end of each round."""
+    p = tl.program_id(0)
+    lane = tl.arange(0, 128)
+    tl.store(parts + p * 128 + lane, lane)
+    tl.debug_barrier()
+    tl.atomic_xchg(lock + p, 1, sem=REL)
+    if p == 0:
+        total = lane
+        k = 1
+        while k < n:
+            seen = tl.atomic_add(lock + k, 0, sem=ACQ)
+            while seen != 1:
+                seen = tl.atomic_add(lock + k, 0, sem="acquire")
+            total += tl.load(parts + k * 128 + lane)
+            k += 1
+        tl.store(c + lane, total)

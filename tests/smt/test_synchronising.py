@@ -240,3 +240,17 @@ def test_waiting_in_vain_proves_nothing() -> None:
     got = strengthen(*launch(k.never_set, (2,), {"data": ints(128), "flag": ints(1)}), decided=False)
     assert got.refusal is not None
     assert got.refusal.kind == "vacuous"
+
+
+@pytest.mark.parametrize("kernel", [k.added_to, k.gathered_parts], ids=lambda kernel: kernel.fn.__name__)
+@pytest.mark.parametrize(("rel", "shift"), [("release", 0), ("relaxed", 0), ("release", 1)])
+def test_several_programs_to_a_tile(kernel: Any, rel: str, shift: int) -> None:
+    tensors = {name: ints(1024) for name in kernel.arg_names if name in ("c", "parts", "lock")}
+    check(kernel, {**tensors, "PER": 2, "REL": rel, "SHIFT": shift}, None if shift or rel == "relaxed" else T1)
+
+
+@pytest.mark.parametrize(("rel", "acq"), [("release", "acquire"), ("relaxed", "acquire"), ("release", "relaxed")])
+def test_a_look_that_a_loop_carries(rel: str, acq: str) -> None:
+    clean = (rel, acq) == ("release", "acquire")
+    arguments = {"c": ints(128), "parts": ints(640), "lock": ints(8), "n": 2, "REL": rel, "ACQ": acq}
+    check(k.carried_look, arguments, T1 if clean else None)

@@ -8,7 +8,19 @@ from dataclasses import dataclass
 from racefree.proof.symbolic.records import Reading, Record
 from racefree.proof.symbolic.replacing import Replacer, leaves
 from racefree.proof.symbolic.sync.locations import communicates
-from racefree.proof.symbolic.terms import TRUE, Condition, Sum, Term, Unknown, both, variable
+from racefree.proof.symbolic.terms import (
+    ONE,
+    TRUE,
+    Condition,
+    Relation,
+    Sum,
+    Term,
+    Unknown,
+    both,
+    compare,
+    subtract,
+    variable,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +61,11 @@ def _observation(atomic: Record, leaf: Unknown, reading: Reading) -> Observation
     place = Replacer({loop.iteration: index for loop, index in zip(atomic.loops, leaf.indices, strict=True)}.get)
     executed = place.condition(both(atomic.path, atomic.mask))
     for waiting in reading.awaits:
-        ends = bool(atomic.loops) and atomic.loops[-1].number == waiting.number
-        polled = atomic.place == (*waiting.place, (waiting.number, 0)) and atomic.mask == TRUE
-        if ends and polled and leaf.indices[-1] == variable(waiting.exit):
-            executed = place.condition(waiting.path)  # a loop that has ended has done its last poll
+        if not atomic.loops or atomic.loops[-1].number != waiting.number or atomic.mask != TRUE:
+            continue
+        last = variable(waiting.exit)
+        if atomic.place == (*waiting.place, (waiting.number, 0)) and leaf.indices[-1] == last:
+            executed = place.condition(waiting.path)  # a loop that has ended has done its last look
+        elif atomic.place == (*waiting.place, (waiting.number, 1)) and leaf.indices[-1] == subtract(last, ONE):
+            executed = both(place.condition(waiting.path), compare(Relation.LE, ONE, last))  # and gone round before
     return Observation(atomic, Sum(0, ((leaf, 1),)), place.sum(atomic.address), executed, leaf.indices)

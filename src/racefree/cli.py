@@ -104,7 +104,18 @@ def check(path: Path, arguments: tuple[str, ...], **options: Any) -> None:
             paths, behind = _paths_and_options(path, arguments)
             options |= behind
             arguments = ()
+        _tell_options_of_ours(path, arguments)
     _check(paths, arguments, options)
+
+
+def _tell_options_of_ours(script: Path, arguments: Sequence[str]) -> None:
+    """Says which of a script's own arguments look like options of racefree that stand in the wrong place."""
+    ours = {name for param in check.params for name in param.opts if name.startswith("--")}
+    names = dict.fromkeys(argument.partition("=")[0] for argument in arguments)
+    for name in names:
+        if name in ours:
+            where = f"stands behind {script}, so the script gets it; options of racefree stand before the script"
+            click.echo(f"racefree: {name} {where}", err=True)
 
 
 def _paths_and_options(path: Path, arguments: tuple[str, ...]) -> tuple[list[Path], dict[str, Any]]:

@@ -114,8 +114,21 @@ def test_arguments_belong_to_the_script(check: Check, script: Write) -> None:
     assert last_line(done.stdout) == summary(1, proved=1)
 
 
+def test_options_behind_a_script_are_the_script_s_and_it_is_said(check: Check, script: Write) -> None:
+    path = script(CLEAN)
+    done = check(path, "--format=json", "--mine", "x")
+    assert last_line(done.stdout) == summary(1, proved=1)
+    assert (
+        f"racefree: --format stands behind {path}, so the script gets it; options of racefree stand before"
+        in done.stderr
+    )
+    assert "--mine" not in done.stderr
+
+
 def test_script_without_launches(check: Check, script: Write) -> None:
-    done = check(script("print('nothing launched')\n"))
+    path = script("print('nothing launched')\n")
+    done = check(path)
+    assert f"{path} launched no Triton kernel, so nothing was checked" in done.stdout
     assert last_line(done.stdout) == summary(0)
     assert done.exit_code == 5
 

@@ -63,6 +63,8 @@ def check(request: Request, found: Found) -> None:
             if os.getpid() != owner:
                 _leave_child(script)
     found.script = script
+    if script.ending is Ending.FINISHED and not found.launches:
+        found.notes.append(f"{request.path} launched no Triton kernel, so nothing was checked")
     found.tracebacks += analyst.tracebacks
     if replayer is not None:
         found.tracebacks += replayer.tracebacks

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DISABLE_VARIABLE = "ENABLE_RACE_DETECTOR"
 SAVED_KIND = "racefree-verdicts"
-SAVED_SCHEMA = 1
+SAVED_SCHEMA = 2
 
 launches: list[Launch] = []
 """Every launch analysed in this process, oldest first. `launches.clear()` forgets them."""
@@ -252,11 +252,32 @@ def save(path: str | Path, saved: Sequence[Launch] | None = None) -> None:
 
 
 def load(path: str | Path) -> list[Launch]:
-    """The launches that `save` wrote. Raises InputError when the file is missing, damaged or of another schema."""
+    """The launches that `save` wrote, with this version of racefree or an older one.
+
+    Raises InputError when the file is missing, damaged or of a newer schema.
+    """
     from racefree.report.json_format import loads
 
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {path}: {error}") from error
-    return loads(text, kind=SAVED_KIND, schema=SAVED_SCHEMA, into=list[Launch])
+    return loads(text, kind=SAVED_KIND, schema=SAVED_SCHEMA, into=list[Launch], upgrades={1: _callers_as_sites})
+
+
+def _callers_as_sites(value: Any) -> Any:
+    """Schema 1 gave the callers of a race's access as [file, line, function]."""
+    match value:
+        case {"callers": callers, **rest}:
+            sites = [_site(*caller) if isinstance(caller, list) else caller for caller in callers]
+            return {name: _callers_as_sites(each) for name, each in rest.items()} | {"callers": sites}
+        case dict():
+            return {name: _callers_as_sites(each) for name, each in value.items()}
+        case list():
+            return [_callers_as_sites(each) for each in value]
+        case _:
+            return value
+
+
+def _site(file: str, line: int, function: str) -> dict[str, Any]:
+    return {"file": file, "line": line, "column": 0, "function": function, "callers": []}

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
+import json
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 import torch
@@ -12,6 +16,7 @@ import triton
 import triton.language as tl
 
 import racefree
+from racefree.access import Site
 from racefree.report.live import LiveReport
 
 
@@ -119,6 +124,62 @@ def test_saved_launches_read_back_as_they_were(tmp_path: Path) -> None:
     racefree.analyze(scatter, torch.zeros(64), torch.zeros(64), grid=(4,), BLOCK=16)
     racefree.save(tmp_path / "launches.json")
     assert racefree.load(tmp_path / "launches.json") == racefree.launches
+
+
+def example(kind: Any, depth: int = 0) -> Any:
+    """A value of an annotated type in which no field, at any depth, is empty."""
+    if dataclasses.is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return kind(**{field.name: example(hints[field.name], depth + 1) for field in dataclasses.fields(kind)})
+    of = get_args(kind)
+    if get_origin(kind) is tuple:
+        if of[-1] is not ...:
+            return tuple(example(each, depth) for each in of)
+        return () if of[0] is Site and depth > 14 else (example(of[0], depth + 1),)
+    if type(None) in of:
+        return example(of[0], depth)
+    if get_origin(kind) is dict:
+        return {"BLOCK": 16, "list": [1]}
+    if issubclass(kind, Enum):
+        return list(kind)[-1]
+    return {bool: True, int: 7, float: 0.5, str: "text"}[kind]
+
+
+def test_every_field_survives(tmp_path: Path) -> None:
+    launch = example(racefree.Launch)
+    assert launch.verdict.configs[0].replay.reason == "text"
+    assert launch.maps[0].programs[0].written == ((7, 7),)
+    assert launch.races[0].first.callers[0].callers[0].line == 7
+    racefree.save(tmp_path / "launches.json", [launch])
+    (back,) = racefree.load(tmp_path / "launches.json")
+    assert back == launch
+    assert back.records == launch.records
+
+
+def test_what_an_older_version_saved_is_read() -> None:
+    racy, clean, unknown = racefree.load(Path(__file__).parent / "saved" / "verdicts-1.json")
+    assert [launch.verdict.status.value for launch in (racy, clean, unknown)] == ["races", "ok", "unsupported"]
+    assert racy.races[0].first.callers == (Site("/somewhere/kernels.py", 12, 0, "racy"),)
+    assert racy.races[0].first.source == ("/somewhere/kernels.py", 7, "")
+    assert clean.verdict.scope is racefree.ProofScope.ANY_PARAMS_ANY_GRID
+    assert unknown.verdict.configs[0].refusal is not None
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        (3, "this racefree-verdicts has schema 3, and this racefree reads up to 2: use a newer racefree"),
+        (0, "this racefree-verdicts is damaged: its schema number is 0"),
+        ("2", "this racefree-verdicts is damaged: its schema number is '2'"),
+        (True, "this racefree-verdicts is damaged: its schema number is True"),
+    ],
+)
+def test_other_schemas_are_told_in_one_line(schema: object, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "launches.json"
+    path.write_text(json.dumps({"kind": "racefree-verdicts", "schema": schema, "value": [{"from": "the future"}]}))
+    with pytest.raises(racefree.InputError) as raised:
+        racefree.load(path)
+    assert str(raised.value) == said
 
 
 def test_loading_something_else_says_so(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -31,7 +32,7 @@ def render(report: Report) -> str:
 
 
 def parse(text: str) -> Report:
-    """A report that `render` wrote. Raises InputError for anything else, or for another schema number."""
+    """A report that `render` wrote. Raises InputError for anything else, or for a newer schema number."""
     return loads(text, kind=KIND, schema=SCHEMA, into=Report)
 
 
@@ -41,22 +42,38 @@ def dumps(kind: str, schema: int, value: Any, **beside: Any) -> str:
     return json.dumps(document, indent=1, default=str) + "\n"
 
 
-def loads(text: str, *, kind: str, schema: int, into: type[T]) -> T:
-    """The value of a document that `dumps` wrote. Raises InputError when it is damaged, or of another kind or schema."""
+def loads(
+    text: str, *, kind: str, schema: int, into: type[T], upgrades: Mapping[int, Callable[[Any], Any]] | None = None
+) -> T:
+    """The value of a document that `dumps` wrote, with this schema number or an older one.
+
+    `upgrades[n]` turns a value of schema n into one of schema n + 1; where there is none the two read alike. Raises InputError
+    when the document is damaged, of another kind, or of a newer schema.
+    """
     try:
         document = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"this is no JSON: {error}") from error
     if not isinstance(document, dict) or document.get("kind") != kind:
         raise InputError(f"this JSON document is no {kind}")
-    if document.get("schema") != schema:
+    found = document.get("schema")
+    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+        raise InputError(f"this {kind} is damaged: its schema number is {found!r}")
+    if found > schema:
         raise InputError(
-            f"this {kind} has schema {document.get('schema')}, and this version of racefree reads {schema}"
+            f"this {kind} has schema {found}, and this racefree reads up to {schema}: use a newer racefree"
         )
     try:
-        return _converter().structure(document["value"], into)
+        value = document["value"]
+        for number in range(found, schema):
+            value = (upgrades or {}).get(number, _as_it_is)(value)
+        return _converter().structure(value, into)
     except Exception as error:  # cattrs raises a group of what it met
         raise InputError(f"this {kind} is damaged: {error}") from error
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 @cache

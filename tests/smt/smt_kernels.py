@@ -239,3 +239,31 @@ def two_tables(a, b, o):
 @triton.jit
 def strays(o, FAR: tl.constexpr):
     tl.store(o + FAR + tl.program_id(0), 1)
+
+
+@triton.jit
+def rows(o, n, ROUND: tl.constexpr, BLOCK: tl.constexpr):
+    """Rows of a length known at run time; with ROUND the mask lets each reach into the next."""
+    lanes = tl.arange(0, BLOCK)
+    mask = lanes < n + 1 if ROUND else lanes < n
+    tl.store(o + tl.program_id(0) * n + lanes, lanes, mask=mask)
+
+
+@triton.jit
+def planes(o, n, m, SWAP: tl.constexpr, BLOCK: tl.constexpr):
+    """Cells of planes of n rows of m; programs along one axis are split into plane and row."""
+    plane, row = tl.program_id(0) // n, tl.program_id(0) % n
+    if SWAP:
+        plane, row = row, plane
+    lanes = tl.arange(0, BLOCK)
+    tl.store(o + (plane * n + row) * m + lanes, lanes, mask=lanes < m)
+
+
+@triton.jit
+def chunks(table, starts, o, WIDTH: tl.constexpr, BLOCK: tl.constexpr):
+    """Each program fills one chunk of one sequence; both are looked up."""
+    sequence = tl.load(table + 2 * tl.program_id(0)).to(tl.int32)
+    chunk = tl.load(table + 2 * tl.program_id(0) + 1).to(tl.int32)
+    first, last = tl.load(starts + sequence).to(tl.int32), tl.load(starts + sequence + 1).to(tl.int32)
+    lanes = chunk * BLOCK + tl.arange(0, WIDTH)
+    tl.store(o + first + lanes, lanes, mask=lanes < last - first)

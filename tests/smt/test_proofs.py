@@ -104,6 +104,10 @@ CASES: dict[str, tuple[Any, tuple[int, ...], dict[str, Any], str | None, tuple[s
         (),
     ),
     "scatter twice": (k.scatter, (2,), {"index": permutation(32) // 2, "o": ints(32)}, None, ()),
+    "rows": (k.rows, (5,), {"o": ints(99), "n": 19, "ROUND": False, "BLOCK": 32}, T0, (I32,)),
+    "rows into the next": (k.rows, (5,), {"o": ints(99), "n": 19, "ROUND": True, "BLOCK": 32}, None, ()),
+    "planes": (k.planes, (6,), {"o": ints(200), "n": 3, "m": 7, "SWAP": False, "BLOCK": 8}, T1, (I32,)),
+    "planes and rows swapped": (k.planes, (6,), {"o": ints(200), "n": 4, "m": 7, "SWAP": True, "BLOCK": 8}, None, ()),
     "in place": (k.in_place, (3,), {"x": ints(900), "SHIFT": 0, "FENCE": False}, T0, (I32,)),
     "in place, shifted": (k.in_place, (3,), {"x": ints(900), "SHIFT": 1, "FENCE": False}, None, ()),
     "in place, shifted and fenced": (k.in_place, (3,), {"x": ints(900), "SHIFT": 1, "FENCE": True}, T0, (I32,)),
@@ -133,6 +137,35 @@ def other_parameters(facts: LaunchFacts) -> Iterator[dict[str, Argument]]:
     integers = {n: a.value for n, a in facts.arguments.items() if isinstance(a, Scalar) and type(a.value) is int}
     for step in (-32, -16, 0, 16):
         yield facts.arguments | {name: Scalar(value + step) for name, value in integers.items()}
+
+
+def longs(values: list[int]) -> Any:
+    return torch.tensor(values, dtype=torch.int64)
+
+
+SEQUENCES = [5, 0, 17, 8, 4]
+MANY = [3 + 5 * (i % 3) for i in range(40)]
+
+
+@pytest.mark.parametrize("fault", ["", "a chunk twice", "sequences that meet", "a wider chunk"])
+@pytest.mark.parametrize("lengths", [SEQUENCES, MANY], ids=["few sequences", "many sequences"])
+def test_chunks_of_sequences(lengths: list[int], fault: str) -> None:
+    """Tables of few runs are told to integer sets as they are, longer ones by what holds for them as a whole."""
+    rows = [(n, c) for n, length in enumerate(lengths) for c in range(-(-length // 8))]
+    starts = [sum(lengths[:n]) for n in range(len(lengths) + 1)]
+    if fault == "a chunk twice":
+        rows[2] = rows[1]
+    if fault == "sequences that meet":
+        starts[3] = 2
+    tables = {"table": longs([x for row in rows for x in row]), "starts": longs(starts), "o": ints(starts[-1])}
+    width = 16 if fault == "a wider chunk" else 8
+    got, program, facts = prove(k.chunks, (len(rows),), decided=True, **tables, WIDTH=width, BLOCK=8)
+    assert programs_conflict(program, facts) is bool(fault)
+    assert not fault or got.status == "passed"
+    if lengths is SEQUENCES and not fault:
+        assert got.scope is not None
+        assert got.scope.value == T1
+        assert READS_CONTENTS in got.qualifiers
 
 
 EXCHANGES = [

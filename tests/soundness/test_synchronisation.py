@@ -10,10 +10,12 @@ from corpus_files import Entry, entries, launch, load
 from exploring import explore
 from interleaving import find_race
 from judging import prepared, write_module
-from synchronising import generate_synchronising
+from kernels import Kernel, TensorSpec
+from synchronising import LANES, generate_synchronising
 
 from racefree.graph.program import accesses
 from racefree.proof.rungs import Options, decide
+from racefree.proof.symbolic_rungs import strengthen
 from racefree.verdict import ProofScope
 
 ENTRIES = entries(synchronising=True)
@@ -60,3 +62,25 @@ def test_random_protocols(tmp_path: Path) -> None:
         assert found.status in (said, "unknown"), (kernel.source(), found)
         answers.append(said)
     assert set(answers) == {"ok", "races"}
+
+
+def test_random_protocols_for_any_grid(tmp_path: Path) -> None:
+    """A proof for any grid holds at each grid of which all interleavings are known."""
+    kernels = [_roomy(generate_synchronising(seed)) for seed in range(30, 44)]
+    module = write_module(tmp_path / "roomy_protocols.py", kernels)
+    proved = 0
+    for kernel in kernels:
+        program, facts, _alive = prepared(kernel, module)
+        if strengthen(program, facts, decided=True, scale=5.0).status != "proved":
+            continue
+        proved += 1
+        for programs in (1, 2, 4):
+            found = explore(program, replace(facts, grid=(programs, 1, 1)), limit=ENOUGH)
+            assert found.status != "races", (kernel.source(), programs)
+    assert proved >= 3
+
+
+def _roomy(kernel: Kernel) -> Kernel:
+    """The same kernel with tensors that more programs fit in."""
+    tensors = {name: TensorSpec("int32", 8 * LANES, values=(0,) * (8 * LANES)) for name in kernel.tensors}
+    return replace(kernel, tensors=tensors)

@@ -92,3 +92,12 @@ def test_what_queues_are_trusted_with(tmp_path: Path) -> None:
     assert run(str(path)).exit_code == 1
     trusted = run(str(path), "--queues", "trusted", "-v")
     assert (trusted.exit_code, "assumes that each queue transfers one at a time" in trusted.output) == (0, True)
+
+
+@pytest.mark.parametrize("text", ["null", "3", '"print(1)"', "", "print('a script')"])
+def test_json_files_are_never_run_as_scripts(tmp_path: Path, text: str) -> None:
+    (tmp_path / "odd.json").write_text(text)
+    found = run(str(tmp_path / "odd.json"))
+    assert found.exit_code == 2
+    assert found.output.count("\n") == 1
+    assert found.output.startswith("racefree: ") or "odd.json: " in found.output

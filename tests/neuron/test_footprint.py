@@ -87,6 +87,11 @@ def test_a_pattern_in_too_many_pieces_is_refused() -> None:
         footprints(operand(((1, 70), (3, 70), (5, 70), (7, 70), (2, 70))), huge)
 
 
+def test_counts_beyond_all_bounds_are_refused_at_once() -> None:
+    with pytest.raises(Refused, match="irregular-access"):
+        footprints(operand(((512, 10**12), (1, 10**12))), place(dims=(128, 64)))
+
+
 def test_rows_must_hold_whole_elements() -> None:
     with pytest.raises(Refused, match="row-pitch"):
         footprints(operand(((16, 1), (1, 4))), place(dims=(4, 62)))

@@ -234,6 +234,7 @@ def test_misfits_are_named_by_their_path(changes: Any, message: str) -> None:
         ('{"functions": [], "functions": []}', "expected each key once, found 'functions' twice"),
         ('{"functions": [}', "character 15"),
         ('{"functions": []} x', "expected the end of the document, but found 'x'"),
+        ('{"functions": [], "version": ' + "9" * 5000 + "}", "this has too many digits"),
         ('{"functions": [], "version": 3}', "$.version: expected version 1 or 2, found 3"),
         ('{"functions": [{"name": "f", "allocations": [{"name": "s", "memorylocations": [{"name": "m", "type": "L3"}]}]}]}',
          "$.functions[0].allocations[0].memorylocations[0].type: expected a memory type ("),

@@ -121,8 +121,8 @@ def _is_saved_launch(_path: Path, head: bytes) -> bool:
 
 
 def _is_engine_program(path: Path, head: bytes) -> bool:
-    """BIR documents as JSON, or as a CBOR map (with or without the tag that says so)."""
-    return (is_json(head) and b"racefree-" not in head[:200]) or path.suffix == ".cbor"
+    """BIR documents as JSON, or as CBOR; what is called JSON is never run as a script."""
+    return b"racefree-" not in head[:200] if is_json(head) else path.suffix in (".cbor", ".json")
 
 
 def _is_command_stream(_path: Path, head: bytes) -> bool:

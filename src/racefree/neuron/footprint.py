@@ -178,10 +178,10 @@ def _by_row(location: MemoryLocation, pitch: int, offset: int, pairs: Pairs) -> 
         widest = max(range(len(rest)), key=lambda one: abs(rest[one][0]) * (rest[one][1] - 1))
         step, num = rest[widest]
         others = rest[:widest] + rest[widest + 1 :]
-        parts = _halves(num) if abs(step) < pitch and num > 2 else [(index, 1) for index in range(num)]
-        if len(stack) + len(parts) > PIECE_LIMIT:
+        halved = abs(step) < pitch and num > 2
+        if len(stack) + (2 if halved else num) > PIECE_LIMIT:
             break
-        for first, count in parts:
+        for first, count in _halves(num) if halved else ((index, 1) for index in range(num)):
             stack.append((start + step * first, (*others, (step, count)) if count > 1 else others))
     else:
         return

@@ -135,6 +135,8 @@ class JsonCursor:
                 if self._may_be_cut(error) and self._more():
                     continue
                 raise InputError(f"{self._name}: character {self._before + error.pos}: {error.msg}") from None
+            except ValueError:  # Python reads no number of more than some thousand digits.
+                raise self._broken("this has too many digits", "a number of a sensible size") from None
             # A number that reaches the end of the window may go on in the next chunk.
             if end < len(self._window) or not self._more():
                 self._at = end

@@ -129,10 +129,21 @@ class Capture:
     def record_uncompiled(self, function: Any, why: str, values: Sequence[Any]) -> None:
         """A launch of something that Triton does not compile."""
         with self.group(function) as group:
-            group.unread(values)
-            refusal = Refusal("no-compiled-kernel", why, group.launch_site)
-            group.configs.append(CapturedConfig(None, None, {}, refusal))
-            group.running.append(None)
+            self._record_failure(group, Refusal("no-compiled-kernel", why, group.launch_site), values)
+
+    def refuses(self, function: Any, options: dict[str, Any], values: Sequence[Any]) -> bool:
+        """Whether the target cannot have the options of a launch; the launch is recorded as one that does not compile."""
+        refusal = self._compiler.refused(function, options)
+        if refusal is None:
+            return False
+        with self.group(function) as group:
+            self._record_failure(group, refusal, values)
+        return True
+
+    def _record_failure(self, group: Group, refusal: Refusal, values: Sequence[Any]) -> None:
+        group.unread(values)
+        group.configs.append(CapturedConfig(None, None, dict(group.tuning), refusal))
+        group.running.append(None)
 
     def _config(
         self, kernel: HostKernel, grid: tuple[int, int, int], values: Sequence[Any], group: Group

@@ -51,6 +51,19 @@ class HostCompiler:
         except Exception as error:
             return _failed(source, self._target, options, parsed, error)
 
+    def refused(self, function: Any, options: dict[str, Any]) -> Refusal | None:
+        """Why the target cannot have these options (clusters of blocks before Hopper, say), None where it can.
+
+        Triton would raise it in the user's program, before it compiles anything.
+        """
+        said = _objection(self._target, options)
+        if said is None:
+            return None
+        others = [name for name in ALTERNATIVES if _objection(parse_target(name), options) is None]
+        hint = f"; it can be had for {others[0]}: try --target {others[0]} or {VARIABLE}={others[0]}" if others else ""
+        reason = f"the kernel does not compile for {self._target}: {said}{hint}"
+        return Refusal("compile-failed", reason, definition_site(function))
+
     def _shared(self, source: Any, options: Any) -> GenericModule:
         made = self._made.setdefault(source.hash(), [])
         for read, module in made:
@@ -104,6 +117,14 @@ def _backend(target: Target) -> Any:
     from triton.compiler import make_backend
 
     return make_backend(gpu_target(target))
+
+
+def _objection(target: Target, options: dict[str, Any]) -> str | None:
+    try:
+        _backend(target).parse_options(dict(options))
+    except ValueError as error:
+        return _one_line(error)
+    return None
 
 
 def _lower(source: Any, target: Target, options: Any) -> GenericModule:

@@ -53,6 +53,8 @@ def _hold_launches(capture: Capture, patches: Patches) -> None:
         def run(self: Any, *args: Any, **kwargs: Any) -> Any:
             capture.adopt(self)
             with capture.group(self):
+                if not kwargs.get("warmup") and capture.refuses(self, kwargs, [*args, *kwargs.values()]):
+                    return None
                 return real(self, *args, **kwargs)
 
         return run

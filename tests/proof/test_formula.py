@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from corpus_files import Entry, entries, launch, load
+from generation import generate
+from judging import prepared, write_module
+from lowering import CompileFailed
 
+from racefree.errors import Refused
 from racefree.graph.launch import LaunchFacts, Scalar, Tensor
 from racefree.graph.program import Program
 from racefree.proof.formula import Formulas
@@ -71,19 +76,44 @@ def executions(program: Program, facts: LaunchFacts) -> Iterator[tuple[Side, str
                 yield Side(event.access, pid, at, event.iterations, address), next(iter(names)), tensor
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
-def test_every_part_of_a_formula_is_the_element(entry: Entry) -> None:
-    program, facts, _alive = launch(load(entry.path), entry.grid, entry.num_warps)
+def formulas_that_hold(program: Program, facts: LaunchFacts) -> tuple[int, int]:
+    """How many executions there are, and of how many a formula was printed, after each part of it was evaluated."""
     formulas = Formulas(program, facts)
+    tried = printed = 0
     for side, name, tensor in executions(program, facts):
+        tried += 1
         term = formulas.term(side, name, tensor)
         if term is None:
             continue
+        printed += 1
+        assert side.address_bytes is not None
         wanted = (side.address_bytes - tensor.address) // tensor.element_bytes
         for width in (WHOLE, 40):
             told = chain(term, width=width)
             values = [eval(part, names_of(facts, side)) for part in told.split(" = ")] if told else []
             assert values == [wanted] * len(values), told
+    return tried, printed
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
+def test_every_part_of_a_formula_is_the_element(entry: Entry) -> None:
+    program, facts, _alive = launch(load(entry.path), entry.grid, entry.num_warps)
+    formulas_that_hold(program, facts)
+
+
+def test_formulas_of_random_kernels(tmp_path: Path) -> None:
+    kernels = [generate(seed) for seed in range(5000, 5040)]
+    module = write_module(tmp_path / "random_kernels.py", kernels)
+    tried = printed = 0
+    for kernel in kernels:
+        try:
+            program, facts, _alive = prepared(kernel, module)
+        except (CompileFailed, Refused):
+            continue
+        more = formulas_that_hold(program, facts)
+        tried, printed = tried + more[0], printed + more[1]
+    assert tried > 1000
+    assert printed > 0.85 * tried
 
 
 # What cannot be said: arithmetic that wraps, or rounds towards zero at a negative number; prefix sums; a loop that halves.

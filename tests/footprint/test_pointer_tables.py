@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 import triton
 import triton.language as tl
 
 import racefree
-from racefree.verdict import Status
+from racefree.verdict import ProofScope, Status
 
 
 @triton.jit
@@ -57,3 +58,53 @@ def test_running_into_a_tensor_of_the_launch_is_refused() -> None:
     counts = torch.tensor([64], dtype=torch.int32)
     launch = racefree.analyze(fill_by_table, table, counts, 64, grid=(1,))
     assert launch.verdict.status is Status.UNSUPPORTED
+
+
+@triton.jit
+def compare_with_table(table, out):
+    p = tl.program_id(0)
+    if out.to(tl.int64) == tl.load(table):
+        tl.store(out, p)
+    else:
+        tl.store(out + p, p)
+
+
+@triton.jit
+def compare_with_each_other(a, b, out, distance):
+    p = tl.program_id(0)
+    if b.to(tl.int64) - a.to(tl.int64) == distance:
+        tl.store(out, p)
+    else:
+        tl.store(out + p, p)
+
+
+@triton.jit
+def at_distances(table, out):
+    p = tl.program_id(0)
+    distance = (tl.load(table + p) - out.to(tl.int64)) // 4
+    tl.store(out + distance, p)
+
+
+def _ints(count: int) -> torch.Tensor:
+    return torch.zeros(count, dtype=torch.int32)
+
+
+@pytest.mark.parametrize("grid", [1, 4])
+@pytest.mark.parametrize("shift", [0, 4])
+def test_an_address_as_an_integer_is_the_real_one(grid: int, shift: int) -> None:
+    out, a, b = _ints(64), _ints(64), _ints(64)
+    table = torch.tensor([out.data_ptr() + shift], dtype=torch.int64)
+    by_table = racefree.analyze(compare_with_table, table, out, grid=(grid,))
+    distance = b.data_ptr() - a.data_ptr() + shift
+    by_distance = racefree.analyze(compare_with_each_other, a, b, out, distance, grid=(grid,))
+    for launch in (by_table, by_distance):
+        assert launch.verdict.status is (Status.RACES if grid > 1 and shift == 0 else Status.OK)
+        if grid == 1 and shift == 0:
+            assert launch.verdict.scope is ProofScope.THIS_PARAMS_THIS_GRID
+
+
+@pytest.mark.parametrize(("places", "status"), [((0, 1, 2), Status.OK), ((0, 2, 2), Status.RACES)])
+def test_distances_between_a_table_and_a_tensor(places: tuple[int, ...], status: Status) -> None:
+    out = _ints(64)
+    table = torch.tensor([out.data_ptr() + 4 * place for place in places], dtype=torch.int64)
+    assert racefree.analyze(at_distances, table, out, grid=(3,)).verdict.status is status

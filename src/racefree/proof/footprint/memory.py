@@ -56,8 +56,7 @@ class AddressSpace:
 
     def real(self, virtual_bytes: int) -> int:
         """The address a virtual one stands for."""
-        home = int(self.home(np.array([virtual_bytes], dtype=np.int64))[0])
-        return virtual_bytes if home < 0 else virtual_bytes - self.clusters[home].shift
+        return int(self.to_integer(np.array([virtual_bytes], dtype=np.int64))[0])
 
     def home(self, virtual_bytes: I64) -> I64:
         """The cluster a virtual address belongs to (as an offset from it, however far), -1 for none."""
@@ -70,6 +69,12 @@ class AddressSpace:
         for cluster in self.clusters:
             inside = (address >= cluster.start) & (address < max(cluster.end, cluster.start + 1))
             out = np.where(inside, address + cluster.shift, out)
+        return out
+
+    def to_integer(self, virtual_bytes: I64) -> I64:
+        """The real addresses that virtual ones stand for; what belongs to no cluster is real already."""
+        shifts = np.array([cluster.shift for cluster in self.clusters] + [0], dtype=np.int64)
+        out: I64 = virtual_bytes - shifts[self.home(virtual_bytes)]
         return out
 
     def read(self, virtual_bytes: I64, width: int, active: Bits) -> tuple[I64, Bits, str]:

@@ -35,6 +35,8 @@ from racefree.proof.footprint.values import (
     Val,
     constant,
     densify,
+    fits_int64,
+    value_range,
     wrap_cells,
 )
 
@@ -221,9 +223,23 @@ def _addptr(op: Op, args: list[Val], context: Context, frame: Frame) -> tuple[Va
     return (add(pointer, mul(offset, size, 64, frame, result.shape), 64, frame, result.shape),)
 
 
-@handles("tt.bitcast", "tt.ptr_to_int", "arith.bitcast")
+@handles("tt.bitcast", "arith.bitcast")
 def _same(op: Op, args: list[Val], context: Context, frame: Frame) -> tuple[Val, ...]:
     return (args[0],)
+
+
+@handles("tt.ptr_to_int")
+def _ptr_to_int(op: Op, args: list[Val], context: Context, frame: Frame) -> tuple[Val, ...]:
+    """Integers hold real addresses: they may meet others that were loaded from a table."""
+    value, space, shape = args[0], context.space, op.results[0].shape
+    if isinstance(value, Affine) and fits_int64(value, frame.extents(shape)):
+        low, high = (space.home(end) for end in value_range(value, frame.extents(shape)))
+        if (low == high).all():
+            return (Affine(space.to_integer(value.base), value.coefs),)
+    if isinstance(value, Affine | Dense):
+        cells = densify(value, frame, shape)
+        return (Dense(space.to_integer(cells.data), cells.known),)
+    return (value,)
 
 
 @handles("tt.int_to_ptr")

@@ -9,7 +9,8 @@ from typing import Literal, assert_never
 
 from racefree.errors import Refusal, Refused
 from racefree.graph.launch import LaunchFacts
-from racefree.graph.program import Access, Program, accesses
+from racefree.graph.program import Access, Barrier, Program, accesses, walk
+from racefree.graph.unfenced import has_barriers, unfenced
 from racefree.proof.confirm import CONFIRMED, confirm
 from racefree.proof.outcome import Witness
 from racefree.proof.records import Recorder
@@ -38,8 +39,28 @@ class Options:
 def decide(program: Program, facts: LaunchFacts, options: Options) -> RaceConfigVerdict:
     """The verdict on one config of one launch."""
     start = time.perf_counter()
-    verdict = _decide(program, facts, options)
+    if facts.num_ctas > 1 and has_barriers(program):
+        verdict = _across_blocks(program, facts, options)
+    else:
+        verdict = _decide(program, facts, options)
     return replace(verdict, config=dict(facts.config), seconds=time.perf_counter() - start)
+
+
+def _across_blocks(program: Program, facts: LaunchFacts, options: Options) -> RaceConfigVerdict:
+    """The verdict where a program instance spans several blocks: a barrier holds within one, and which lanes are in it is open.
+
+    Measured in PTX: `tl.debug_barrier` stays `bar.sync` whatever the cluster. So a proof must do without barriers, and
+    only races between programs that nothing synchronises are certain.
+    """
+    found = _decide(unfenced(program), facts, options)
+    if found.status is not Status.RACES:
+        return found
+    races = tuple(race for race in found.races if race.programs[0] != race.programs[1])
+    if races and not any(a.kind.atomic for a in accesses(program)):
+        return replace(found, races=races)
+    reason = f"a barrier holds within one block, and a program instance of this launch has {facts.num_ctas}"
+    barrier = next(s for s in walk(program.body) if isinstance(s, Barrier))
+    return _unsupported(Refusal("several-blocks", reason, barrier.site))
 
 
 def _decide(program: Program, facts: LaunchFacts, options: Options) -> RaceConfigVerdict:
@@ -177,7 +198,7 @@ def _acquires_before(program: Program, access: Access) -> bool:
 
 
 def _share_loop(program: Program, a: Access, b: Access) -> bool:
-    from racefree.graph.program import For, While, walk
+    from racefree.graph.program import For, While
 
     for statement in walk(program.body):
         if isinstance(statement, For | While):

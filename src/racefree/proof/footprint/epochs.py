@@ -50,6 +50,7 @@ def is_block_reduction(statement: Statement, facts: LaunchFacts) -> bool:
     return (
         model.barrier_in_reduction
         and facts.num_warps > 1
+        and facts.num_ctas == 1
         and len(long) == 1
         and prod(shape) >= facts.num_warps * facts.warp_size
     )

@@ -193,7 +193,8 @@ class _Machine:
         shape = statement.operands[0].shape
         one_line = len([extent for extent in shape if extent > 1]) == 1
         threads = self.facts.num_warps * self.facts.warp_size
-        self.epoch += one_line and self.facts.num_warps > 1 and prod(shape) >= threads
+        one_block = self.facts.num_warps > 1 and self.facts.num_ctas == 1
+        self.epoch += one_line and one_block and prod(shape) >= threads
 
     def _data(self, data: Data) -> None:
         operands = self._all(data.operands)

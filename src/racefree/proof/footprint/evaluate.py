@@ -96,7 +96,7 @@ class Evaluation:
     ) -> None:
         self.program, self.facts, self.space, self.slice = program, facts, space, slice_
         self.frame = Frame(pids[0].size, (), cell_limit)
-        self.context = Context(pids, facts.grid, space)
+        self.context = Context(pids, facts.grid, space, slice_.from_addresses)
         self.env: dict[int, tuple[Val, int]] = {}
         self.path: Truth = full_truth(0, holds=True)
         self.epoch = epochs.start(0)

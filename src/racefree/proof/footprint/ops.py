@@ -43,11 +43,15 @@ from racefree.proof.footprint.values import (
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What operations read from the launch: the program ids of the rows, the grid, the address space."""
+    """What operations read from the launch: the program ids of the rows, the grid, the address space.
+
+    `from_addresses` are the integers (by index) that depend on the address of a pointer.
+    """
 
     pids: tuple[I64, I64, I64]
     grid: tuple[int, int, int]
     space: AddressSpace
+    from_addresses: frozenset[int] = frozenset()
 
 
 Handler = Callable[[Op, list[Val], Context, Frame], tuple[Val, ...]]
@@ -219,8 +223,32 @@ def _addptr(op: Op, args: list[Val], context: Context, frame: Frame) -> tuple[Va
     pointer, offset = args[0], _as_number(args[1], op.operands[1], frame)
     assert not isinstance(pointer, Truth)
     axes = len(frame.loops) + len(result.shape)
-    size = constant(result.element.pointee_bytes, axes)
-    return (add(pointer, mul(offset, size, 64, frame, result.shape), 64, frame, result.shape),)
+    bytes_moved = mul(offset, constant(result.element.pointee_bytes, axes), 64, frame, result.shape)
+    if op.operands[1].index not in context.from_addresses or isinstance(pointer, Unknown):
+        return (add(pointer, bytes_moved, 64, frame, result.shape),)
+    # Such a step may lead from one tensor to another, which only real addresses tell.
+    real = _real(pointer, context.space, frame, result.shape)
+    return (_virtual(add(real, bytes_moved, 64, frame, result.shape), context.space, frame, result.shape),)
+
+
+def _real(pointer: Affine | Dense, space: AddressSpace, frame: Frame, shape: tuple[int, ...]) -> Affine | Dense:
+    if isinstance(pointer, Affine) and fits_int64(pointer, frame.extents(shape)):
+        low, high = (space.home(end) for end in value_range(pointer, frame.extents(shape)))
+        if (low == high).all():
+            return Affine(space.to_integer(pointer.base), pointer.coefs)
+    cells = densify(pointer, frame, shape)
+    return Dense(space.to_integer(cells.data), cells.known)
+
+
+def _virtual(address: Number, space: AddressSpace, frame: Frame, shape: tuple[int, ...]) -> Number:
+    match address:
+        case Affine() if all(isinstance(c, int) and c == 0 for c in address.coefs):
+            return Affine(space.from_integer(address.base), address.coefs)
+        case Affine() | Dense():
+            cells = densify(address, frame, shape)
+            return Dense(space.from_integer(cells.data), cells.known)
+        case _:
+            return address
 
 
 @handles("tt.bitcast", "arith.bitcast")
@@ -231,28 +259,15 @@ def _same(op: Op, args: list[Val], context: Context, frame: Frame) -> tuple[Val,
 @handles("tt.ptr_to_int")
 def _ptr_to_int(op: Op, args: list[Val], context: Context, frame: Frame) -> tuple[Val, ...]:
     """Integers hold real addresses: they may meet others that were loaded from a table."""
-    value, space, shape = args[0], context.space, op.results[0].shape
-    if isinstance(value, Affine) and fits_int64(value, frame.extents(shape)):
-        low, high = (space.home(end) for end in value_range(value, frame.extents(shape)))
-        if (low == high).all():
-            return (Affine(space.to_integer(value.base), value.coefs),)
-    if isinstance(value, Affine | Dense):
-        cells = densify(value, frame, shape)
-        return (Dense(space.to_integer(cells.data), cells.known),)
-    return (value,)
+    value = args[0]
+    return (_real(value, context.space, frame, op.results[0].shape) if isinstance(value, Affine | Dense) else value,)
 
 
 @handles("tt.int_to_ptr")
 def _int_to_ptr(op: Op, args: list[Val], context: Context, frame: Frame) -> tuple[Val, ...]:
     value = args[0]
-    match value:
-        case Affine() if all(isinstance(c, int) and c == 0 for c in value.coefs):
-            return (Affine(context.space.from_integer(value.base), value.coefs),)
-        case Affine() | Dense():
-            cells = densify(value, frame, op.results[0].shape)
-            return (Dense(context.space.from_integer(cells.data), cells.known),)
-        case _:
-            return (value,)
+    assert not isinstance(value, Truth)
+    return (_virtual(value, context.space, frame, op.results[0].shape),)
 
 
 # ---- tiles -----------------------------------------------------------------------------------------------------------

@@ -34,6 +34,8 @@ class Slice:
     relevant: frozenset[int]
     values: frozenset[int]
     roots: Mapping[int, frozenset[int]]
+    from_addresses: frozenset[int]
+    """The integers that depend on the address of a pointer."""
 
 
 def flows(statement: Statement) -> list[tuple[Value, tuple[Value, ...]]]:
@@ -95,7 +97,7 @@ def _loose_pointers(program: Program) -> list[Value]:
 
     So does one that is moved by an amount computed from an address: it may leave its tensor for another.
     """
-    from_addresses = _computed_from_addresses(program)
+    from_addresses = computed_from_addresses(program)
     out: list[Value] = []
     for statement in walk(program.body):
         match statement:
@@ -112,7 +114,7 @@ def _loose_pointers(program: Program) -> list[Value]:
     return out
 
 
-def _computed_from_addresses(program: Program) -> frozenset[int]:
+def computed_from_addresses(program: Program) -> frozenset[int]:
     """The integers that depend on the address of a pointer."""
     found = {r.index for s in walk(program.body) if isinstance(s, Op) and s.name == "tt.ptr_to_int" for r in s.results}
     if not found:

@@ -13,7 +13,13 @@ from racefree.graph.program import Op, Program, accesses, walk
 from racefree.proof.footprint.evaluate import Evaluation, Footprint
 from racefree.proof.footprint.memory import AddressSpace
 from racefree.proof.footprint.shadow import Lattice, Shadow, points, shadow
-from racefree.proof.footprint.slicing import ANYWHERE, Slice, needed_values, pointer_roots
+from racefree.proof.footprint.slicing import (
+    ANYWHERE,
+    Slice,
+    computed_from_addresses,
+    needed_values,
+    pointer_roots,
+)
 from racefree.proof.footprint.values import I64, Region, TooBig
 
 CELL_LIMIT = 1 << 23
@@ -89,7 +95,7 @@ def prepare(program: Program, facts: LaunchFacts) -> Launch:
     writes = [a.index for a in accesses(program) if a.kind.writes]
     reached = frozenset[int]().union(*(places[index] for index in writes))
     relevant = frozenset(index for index, where in places.items() if where & reached)
-    slice_ = Slice(relevant, needed_values(program, relevant), roots)
+    slice_ = Slice(relevant, needed_values(program, relevant), roots, computed_from_addresses(program))
     written = frozenset[int]().union(*(places[index] for index in writes if index not in loose))
     return Launch(program, facts, space, slice_, written, places, loose, _shrunk_grid(program, facts, slice_))
 

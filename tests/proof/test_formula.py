@@ -116,8 +116,13 @@ def test_formulas_of_random_kernels(tmp_path: Path) -> None:
     assert printed > 0.85 * tried
 
 
-# What cannot be said: arithmetic that wraps, or rounds towards zero at a negative number; prefix sums; a loop that halves.
+# What cannot be said: arithmetic that wraps, or rounds towards zero at a negative number; prefix sums; a loop that halves;
+# the place of a largest element; how often an element occurs.
 UNSAID = {
+    "best_of_tile",
+    "best_of_tile_apart",
+    "bins_as_places",
+    "bins_as_places_apart",
     "byte_index_wraps",
     "division_truncates",
     "product_wraps",

@@ -15,6 +15,7 @@ from racefree.proof.symbolic.bounds import Bounder
 from racefree.proof.symbolic.replacing import Replacer, guarded_reads
 from racefree.proof.symbolic.terms import (
     TRUE,
+    ZERO,
     Condition,
     Fn,
     Relation,
@@ -23,6 +24,8 @@ from racefree.proof.symbolic.terms import (
     VarKind,
     add,
     apply,
+    as_integer,
+    both,
     choose,
     compare,
     either,
@@ -96,6 +99,12 @@ def test_a_read_happens_where_its_choice_and_alternative_are_taken() -> None:
     found = {(r.address.constant, guard) for r, guard in guarded_reads([chosen, other])}
     assert found == {(8, small), (16, negate(large))}
     assert {guard for _, guard in guarded_reads([compare(Relation.EQ, first, second)])} == {TRUE}
+    looked = compare(Relation.EQ, first, number(1))
+    assert {guard for _, guard in guarded_reads([both(small, looked)])} == {TRUE}
+    assert {guard for _, guard in guarded_reads([either(both(small, looked), large)])} == {small}
+    assert {guard for _, guard in guarded_reads([compare(Relation.LT, as_integer(both(small, looked)), ZERO)])} == {
+        small
+    }
 
 
 def test_half_a_budget_comes_out_of_the_whole() -> None:

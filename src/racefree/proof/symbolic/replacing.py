@@ -167,11 +167,17 @@ def guarded_reads(conditions: Iterable[Condition]) -> Iterator[tuple[Read, Condi
     """Every read below some conditions that all hold, with what else must hold for it to happen, each pair once.
 
     What a choice reads happens where the choice is made; what stands right of `or` where the left does not hold, and right
-    of an `and` below an `or` where the left does.
+    of an `and` where the left does (which is no more to ask of parts that all hold).
     """
     seen: set[tuple[object, Condition]] = set()
     stack: list[tuple[Term | Atom, Condition]] = []
-    stack.extend((c, TRUE) for c in conditions)
+    held = list(conditions)
+    while held:
+        condition = held.pop()
+        if isinstance(condition, Both):
+            held += [condition.left, condition.right]
+        else:
+            stack.append((condition, TRUE))
     while stack:
         term, guard = stack.pop()
         if (term, guard) in seen:
@@ -183,7 +189,7 @@ def guarded_reads(conditions: Iterable[Condition]) -> Iterator[tuple[Read, Condi
             case Apply() | Compare():
                 stack.extend(((term.left, guard), (term.right, guard)))
             case Both():
-                stack.extend(((term.left, guard), (term.right, guard if guard == TRUE else both(guard, term.left))))
+                stack.extend(((term.left, guard), (term.right, both(guard, term.left))))
             case Either():
                 stack.extend(((term.left, guard), (term.right, both(guard, negate(term.left)))))
             case Choose():

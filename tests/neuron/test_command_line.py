@@ -101,3 +101,18 @@ def test_json_files_are_never_run_as_scripts(tmp_path: Path, text: str) -> None:
     assert found.exit_code == 2
     assert found.output.count("\n") == 1
     assert found.output.startswith("racefree: ") or "odd.json: " in found.output
+
+
+def test_one_broken_document_does_not_stop_the_others(tmp_path: Path) -> None:
+    for name in ("a.json", "z.json"):
+        (tmp_path / name).write_text(Path(RACY).read_text())
+    (tmp_path / "cut.json").write_text(Path(RACY).read_text()[:900])
+    (tmp_path / "list.json").write_text("[]")
+    found = run(str(tmp_path))
+    assert found.exit_code == 1  # races weigh most
+    assert "2 engine programs: 1 races in 2" in found.output
+    for told in ("cut.json: character", "list.json: $: expected a BIR module"):
+        assert told in found.output
+    (tmp_path / "a.json").write_text(Path(CLEAN).read_text())
+    (tmp_path / "z.json").unlink()
+    assert run(str(tmp_path)).exit_code == 2

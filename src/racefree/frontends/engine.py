@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def check(requests: Sequence[Request], found: Found) -> None:
-    """All files of one run together. Raises InputError when a single one cannot be read; of several, it is noted."""
+    """All files of one run together. Raises InputError for those that cannot be read once the others have been decided."""
     from racefree.engines.order import QueueOrder
     from racefree.neuron.check import check_files
     from racefree.report.engine_programs import subject
@@ -31,6 +31,7 @@ def check(requests: Sequence[Request], found: Found) -> None:
         all_races=asked.all_races,
         queue_order=QueueOrder(asked.queues),
         compiler_exemptions=asked.compiler_exemptions,
+        keep_going=len(paths) > 1,
     )
     for file in verdict.files:
         drawn = _timelines(file) if requests[0].draws == "all" else {}
@@ -39,6 +40,8 @@ def check(requests: Sequence[Request], found: Found) -> None:
             found.subjects.append(replace(made, records=made.records | {"timeline": drawn.get(program.program)}))
     for cores in verdict.cores:
         found.subjects += subjects(cores, assumptions=verdict.assumptions)
+    if verdict.unread:
+        raise InputError("; ".join(verdict.unread))
     if not any(file.programs for file in verdict.files):
         raise InputError(f"{', '.join(paths)}: no function to check")
 

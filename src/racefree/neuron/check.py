@@ -11,6 +11,7 @@ from pathlib import Path
 from racefree.engines.check import BOTH, DEPENDENCIES, SEMAPHORES, Options, check
 from racefree.engines.order import QueueOrder
 from racefree.engines.records import EngineVerdict
+from racefree.errors import InputError
 from racefree.neuron.document import Module
 from racefree.neuron.legality import Violation, verify_split
 from racefree.neuron.lnc import CoreVerdict, check_cores
@@ -53,11 +54,12 @@ class CoresVerdict:
 
 @dataclass(frozen=True, slots=True)
 class FilesVerdict:
-    """Everything one run over BIR files found. `assumptions` hold for every `ok` in it."""
+    """Everything one run over BIR files found. `assumptions` hold for every `ok`; `unread` says what could not be read."""
 
     files: tuple[FileVerdict, ...]
     cores: tuple[CoresVerdict, ...]
     assumptions: tuple[str, ...]
+    unread: tuple[str, ...] = ()
     seconds: float = 0.0
 
     @property
@@ -78,28 +80,37 @@ def check_files(
     compiler_exemptions: bool = False,
     queue_order: QueueOrder = QueueOrder.IGNORED,
     limit: int = 100,
+    keep_going: bool = False,
 ) -> FilesVerdict:
     """Checks files, one core each, and those that form a logical core against each other.
 
     `order` is "dependencies", "semaphores" or "both". `all_races` off stops each program at its first race; `limit` bounds
     the races spelled out. `compiler_exemptions` gives the compiler's own answer instead: its rules, its blind spots, one
     block at a time, by dependencies. Files form a logical core when they differ in core id and agree on their functions,
-    and stand in sibling folders `nc00`, `nc01`, ... or in one folder. Raises InputError for a file that cannot be read.
+    and stand in sibling folders `nc00`, `nc01`, ... or in one folder. Raises InputError for a file that cannot be read,
+    unless `keep_going`: then the others are still checked.
     """
     began = time.monotonic()
     options = Options(queue_order=queue_order, first_only=not all_races, limit=limit)
     files: list[FileVerdict] = []
     seen: list[CoreFile] = []
+    unread: list[str] = []
     for path in paths:
         # One document at a time: those of a logical core are read again together.
-        module = load(path)
-        files.append(_file(str(path), module, order, options, compiler_exemptions))
+        try:
+            module = load(path)
+            files.append(_file(str(path), module, order, options, compiler_exemptions))
+        except InputError as error:
+            if not keep_going:
+                raise
+            unread.append(str(error))
+            continue
         seen.append(CoreFile(Path(path), module.core, frozenset(function.name for function in module.functions)))
     cores = tuple(_cores(group, order, compiler_rules=compiler_exemptions) for group in logical_cores(seen))
     assumptions: tuple[str, ...] = (ENGINE_IN_ORDER, EXTERNALS_APART)
     if any(len(one.functions) > 1 for one in seen):
         assumptions = (*assumptions, FUNCTIONS_APART)
-    return FilesVerdict(tuple(files), cores, assumptions, seconds=time.monotonic() - began)
+    return FilesVerdict(tuple(files), cores, assumptions, tuple(unread), seconds=time.monotonic() - began)
 
 
 def check_module(

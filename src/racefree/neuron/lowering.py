@@ -289,7 +289,8 @@ class _Lowering:
                 one for one in self.instances.after(edge.source, block, row) if one != row
             ]
         if len(sources) != 1:
-            what = "several instructions" if sources else "an instruction of a later block"
+            itself = self.instances.after(edge.source, block, row)[:1] == [row]
+            what = "several instructions" if sources else "itself" if itself else "an instruction of a later block"
             builder.refuse(
                 "ambiguous-dependency",
                 f"{instruction.name} depends on {edge.source}, which is {what}",

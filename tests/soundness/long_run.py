@@ -1,4 +1,4 @@
-"""Compares many generated kernels by hand: `python tests/soundness/long_run.py FIRST LAST [--strict] [--reduce]`."""
+"""Compares many generated kernels by hand: `python tests/soundness/long_run.py FIRST LAST [--synchronising] [--reduce]`."""
 
 from __future__ import annotations
 
@@ -8,18 +8,23 @@ import tempfile
 import time
 import traceback
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from math import prod
 from pathlib import Path
 from types import ModuleType
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from comparing import Comparison, compare, compare_strengthened
+from comparing import Comparison, compare, compare_launch, compare_strengthened
 from generation import generate
-from judging import write_module
+from judging import prepared, write_module
 from kernels import Kernel, TensorSpec
+from matrix import INTERLEAVINGS, MOST_PROGRAMS, truth
 from reducing import reduced
+from synchronising import generate_synchronising
 
-from racefree.proof.rungs import WantedScope
+from racefree.proof.rungs import Options
 
 BATCH = 50
 
@@ -29,28 +34,35 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def outcomes_of(
-    kernel: Kernel, module: ModuleType, *, strict: bool, symbolic: bool, scope: WantedScope
-) -> list[Comparison]:
-    try:
-        if symbolic:
-            return [compare_strengthened(kernel, module, strict_lanes=strict)]
-        return compare(kernel, module, scope=scope, strict_lanes=strict)
-    except Exception as error:
-        frames = "".join(traceback.format_exception(error)[-2:])
-        return [Comparison("CRASH", f"{type(error).__name__}: {error}"[:200], detail=frames[-500:])]
+Compared = Callable[[Kernel, ModuleType], list[Comparison]]
 
 
-def report(
-    kernel: Kernel, found: Comparison, *, strict: bool, symbolic: bool, scope: WantedScope, reduce: bool
-) -> None:
+def guarded(compared: Compared) -> Compared:
+    """An exception is an outcome too."""
+
+    def outcomes(kernel: Kernel, module: ModuleType) -> list[Comparison]:
+        try:
+            return compared(kernel, module)
+        except Exception as error:
+            frames = "".join(traceback.format_exception(error)[-2:])
+            return [Comparison("CRASH", wrong=f"{type(error).__name__}: {error}"[:200], detail=frames[-500:])]
+
+    return outcomes
+
+
+def synchronising(kernel: Kernel, module: ModuleType) -> list[Comparison]:
+    """The truth is that of all interleavings; proofs for any grid are held against up to four programs."""
+    program, facts, _alive = prepared(kernel, module)
+    truth_of = partial(truth, interleavings=INTERLEAVINGS, home=prod(facts.grid))
+    return [compare_launch(program, facts, Options(), truth_of, grids=MOST_PROGRAMS)]
+
+
+def report(kernel: Kernel, found: Comparison, compared: Compared, *, reduce: bool) -> None:
     say(f"{found.kind} seed {kernel.seed}: {found.wrong}\n    {found.detail[:500]}")
     if reduce:
 
         def fails(candidate: Kernel, module: ModuleType) -> bool:
-            return found.kind in {
-                o.kind for o in outcomes_of(candidate, module, strict=strict, symbolic=symbolic, scope=scope)
-            }
+            return found.kind in {o.kind for o in compared(candidate, module)}
 
         small = reduced(kernel, fails)
         source = small.source()
@@ -69,6 +81,18 @@ def _told(spec: TensorSpec) -> str:
     )
 
 
+def _comparison(options: argparse.Namespace) -> Compared:
+    if options.synchronising:
+        return synchronising
+    if options.symbolic:
+        return lambda kernel, module: [compare_strengthened(kernel, module, strict_lanes=options.strict)]
+    return partial(compare, scope=options.scope, strict_lanes=options.strict)
+
+
+def _generated(seed: int, options: argparse.Namespace) -> Kernel:
+    return generate_synchronising(seed) if options.synchronising else generate(seed, large=options.large)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("first", type=int)
@@ -78,26 +102,29 @@ def main() -> None:
     parser.add_argument("--large", action="store_true", help="more programs, lanes and iterations")
     parser.add_argument("--scope", choices=("any", "launch"), default="any")
     parser.add_argument("--symbolic", action="store_true", help="only what the symbolic rungs prove on their own")
+    parser.add_argument(
+        "--synchronising", action="store_true", help="protocols of atomics, judged by all interleavings"
+    )
     options = parser.parse_args()
+    compared = guarded(_comparison(options))
     kinds: Counter[str] = Counter()
     refusals: Counter[str] = Counter()
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         for first in range(options.first, options.last, BATCH):
-            batch = [generate(seed, large=options.large) for seed in range(first, min(first + BATCH, options.last))]
+            batch = [_generated(seed, options) for seed in range(first, min(first + BATCH, options.last))]
             module = write_module(Path(folder) / f"fuzz_{first}.py", batch)
             for kernel in batch:
-                how = {"strict": options.strict, "symbolic": options.symbolic, "scope": options.scope}
-                for found in outcomes_of(kernel, module, **how):
+                for found in compared(kernel, module):
                     kinds[found.kind] += 1
                     if found.refusal:
                         refusals[f"{found.kind}: {found.refusal}"] += 1
                     if found.kind == "races, truth unknown":
                         say(f"look at seed {kernel.seed}: {found.kind}: {found.detail}")
                     if found.wrong:
-                        report(kernel, found, **how, reduce=options.reduce)
-            if first % (10 * BATCH) == 0:
-                say(f"at {first}: {dict(kinds)}")
+                        report(kernel, found, compared, reduce=options.reduce)
+            if (first - options.first) % (4 * BATCH) == 0:
+                say(f"after {first + len(batch) - options.first}: {dict(kinds)}")
     for name, counts in (("outcomes", kinds), ("refusals", refusals)):
         say(name)
         for kind, number in sorted(counts.items()):

@@ -32,8 +32,9 @@ ASSUMES_TERMINATION = "assumes termination"
 READS_CONTENTS = "reads tensor contents"
 ONE_THREAD_PER_LANE = "assumes one thread per lane"
 REDUCTIONS_SYNCHRONISE = "assumes block-wide reductions synchronise"
+REPLICAS_LOAD_FIRST = "assumes replicated loads come before a dependent store"
 ASSUMES_IN_BOUNDS = "assumes accesses outside their tensors meet nothing"
-THREAD_QUALIFIERS = frozenset({ONE_THREAD_PER_LANE, REDUCTIONS_SYNCHRONISE})
+THREAD_QUALIFIERS = frozenset({ONE_THREAD_PER_LANE, REDUCTIONS_SYNCHRONISE, REPLICAS_LOAD_FIRST})
 """The qualifiers of proofs that depend on how many threads a program instance has."""
 
 

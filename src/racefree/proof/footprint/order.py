@@ -11,6 +11,7 @@ from racefree.proof.footprint.depend import EVERY, Dependences
 from racefree.proof.footprint.evaluate import Footprint
 from racefree.proof.footprint.possible import Flows
 from racefree.proof.footprint.values import I64, Affine, Dense, Number
+from racefree.proof.replicas import loads_replicas
 
 Keys = tuple[tuple[int, int], ...]
 """Pairs of axes (of the first footprint, of the second): equal indices along all of them mean ordered."""
@@ -20,13 +21,15 @@ Keys = tuple[tuple[int, int], ...]
 class Rules:
     """What orders two executions of a pair of footprints, barriers aside.
 
-    `always` holds the rules that need no assumption, `owned` those that take a lane to be one thread. `perhaps` are
-    dependences that are not certain: a pair one of them could order is no proof of a race.
+    `always` holds the rules that need no assumption, `owned` those that take a lane to be one thread. `replicated` are those
+    of `always` that take all replicas of a load to run before the store that depends on one. `perhaps` are dependences that
+    are not certain: a pair one of them could order is no proof of a race.
     """
 
     always: tuple[Keys, ...]
     owned: tuple[Keys, ...]
     perhaps: tuple[Perhaps, ...] = ()
+    replicated: tuple[Keys, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,8 @@ def rules(f: Footprint, g: Footprint, dependences: Dependences, facts: LaunchFac
     tile_f, tile_g = len(f.loops), len(g.loops)
     always: list[Keys] = []
     owned: list[Keys] = []
-    if together and f is not g:
+    replicated = loads_replicas(f.access, g.access, threads(facts))
+    if together and f is not g and not (strict and replicated):
         for relation in dependences.of.get(g.access.index, {}).get(f.access.index, frozenset()):
             lanes = tuple((tile_f + d, tile_g + e) for d, e in enumerate(relation) if e != EVERY)
             if EVERY not in relation:
@@ -71,11 +75,15 @@ def rules(f: Footprint, g: Footprint, dependences: Dependences, facts: LaunchFac
                 owned.append(loops + lanes)
     if not strict and f.access.shape == g.access.shape and one_thread_per_lane(f, g, facts):
         owned.append(tuple((tile_f + d, tile_g + d) for d in range(len(f.access.shape))))
-    return Rules(tuple(always), tuple(owned))
+    return Rules(tuple(always), tuple(owned), replicated=tuple(always) if replicated else ())
 
 
-def perhaps(f: Footprint, g: Footprint, flows: dict[int, Flows], given: Rules) -> tuple[Perhaps, ...]:
+def perhaps(
+    f: Footprint, g: Footprint, flows: dict[int, Flows], given: Rules, facts: LaunchFacts, *, strict: bool
+) -> tuple[Perhaps, ...]:
     """What could order the two besides the rules in `given`, had we looked closer."""
+    if strict and loads_replicas(f.access, g.access, threads(facts)):
+        return ()
     loops, together = common_loops(f, g)
     tile_f, tile_g = len(f.loops), len(g.loops)
     out: list[Perhaps] = []

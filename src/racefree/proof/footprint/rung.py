@@ -30,6 +30,7 @@ from racefree.verdict import (
     ONE_THREAD_PER_LANE,
     READS_CONTENTS,
     REDUCTIONS_SYNCHRONISE,
+    REPLICAS_LOAD_FIRST,
 )
 
 PAIR_BUDGET = 50_000
@@ -369,6 +370,11 @@ def _within_pair(state: _State, chunk: Chunk, i: int, j: int) -> None:
     assert b is not None
     question = _question(state, f, g, syncs=False)
     bare, rest = _search(chunk, question, a, b, f.where.may, g.where.may)
+    if question.rules.replicated and REPLICAS_LOAD_FIRST not in state.assumed:
+        kept = tuple(keys for keys in question.rules.always if keys not in question.rules.replicated)
+        without = replace(question, rules=replace(question.rules, always=kept, replicated=()))
+        if _search(chunk, without, a, b, f.where.may, g.where.may)[1] is not None:
+            state.assumed.add(REPLICAS_LOAD_FIRST)
     if f is g and f.repeats and rest is None:
         # Each lane meets itself in another iteration, and only its thread orders the two.
         if state.strict:
@@ -431,7 +437,7 @@ def _certain(
     if not (f.where.exact and g.where.exact):
         a, b = must
         sure = None if a is None or b is None else _search(chunk, question, a, b, f.where.must, g.where.must)[1]
-    doubts = perhaps(f, g, state.possible, question.rules)
+    doubts = perhaps(f, g, state.possible, question.rules, state.launch.facts, strict=state.strict)
     if sure is None or not doubts:
         return sure
     asked = replace(question, rules=replace(question.rules, perhaps=doubts))

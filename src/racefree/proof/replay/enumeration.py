@@ -19,16 +19,18 @@ from racefree.graph.program import Program, accesses
 from racefree.proof.replay.events import Event, Options, Pid
 from racefree.proof.replay.memory import Memory, pointer_roots, untouched_memory
 from racefree.proof.replay.run import Where, run_program
+from racefree.proof.replicas import loads_replicas
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
     """Which order inside one instance counts.
 
-    With `strict_lanes` only data dependence and barriers do; else the same lane of two equally shaped tiles is ordered as
-    well where one thread runs both: tiles with at least one element per thread, an access and itself in another iteration,
-    scalar stores and atomics; and a block-wide reduction counts as a barrier. `cross_lanes` says whether a result of an
-    operation that mixes lanes (a reduction, a scan) counts as depending on every element it was made from.
+    With `strict_lanes` only barriers and data dependence do, the latter not for replicas of a load; else the same lane of
+    two equally shaped tiles is ordered as well where one thread runs both: tiles with at least one element per thread, an
+    access and itself in another iteration, scalar stores and atomics; and a block-wide reduction counts as a barrier.
+    `cross_lanes` says whether a result of an operation that mixes lanes (a reduction, a scan) counts as depending on every
+    element it was made from.
     """
 
     strict_lanes: bool = False
@@ -259,7 +261,8 @@ def _ordered(first: _Lane, second: _Lane, rules: Rules, facts: LaunchFacts) -> b
         return True
     if before is after:
         return False
-    if _depends(first, second):
+    threads = facts.num_warps * facts.warp_size * facts.num_ctas
+    if _depends(first, second) and not (rules.strict_lanes and loads_replicas(before.access, after.access, threads)):
         return True
     return not rules.strict_lanes and first.number == second.number and _same_thread(before, after, facts)
 

@@ -21,7 +21,7 @@ from racefree.proof.schedule.inside import Insider
 from racefree.proof.schedule.machine import Machine
 from racefree.proof.schedule.relevance import relevance
 from racefree.proof.schedule.thread import Entry
-from racefree.verdict import ASSUMES_TERMINATION, ONE_THREAD_PER_LANE, READS_CONTENTS, ProofScope
+from racefree.verdict import ASSUMES_TERMINATION, ONE_THREAD_PER_LANE, READS_CONTENTS, REPLICAS_LOAD_FIRST, ProofScope
 
 RUNG = "schedule"
 
@@ -113,6 +113,8 @@ class _Rung:
             qualifiers.append(ASSUMES_TERMINATION)
         if insider.rule_used:
             qualifiers.append(ONE_THREAD_PER_LANE)
+        if insider.replicas_used:
+            qualifiers.append(REPLICAS_LOAD_FIRST)
         if machine.contents_read or any(v is not None for v in initial.values()):
             qualifiers.append(READS_CONTENTS)
         return self._answer([e for _, e in groups], tuple(qualifiers))

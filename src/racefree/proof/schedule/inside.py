@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from racefree.access import Kind
+from racefree.proof.replicas import loads_replicas
 from racefree.proof.schedule.footprints import Footprint, Footprints, inside
 from racefree.proof.schedule.thread import Entry
 from racefree.proof.schedule.values import OLDER, Reads, Val
@@ -34,6 +35,7 @@ class Insider:
     one_thread_per_lane: bool
     model_known: bool
     rule_used: bool = False
+    replicas_used: bool = False
     findings: list[InsideFinding] = field(default_factory=list)
     _checked: set[tuple[object, ...]] = field(default_factory=set)
 
@@ -62,7 +64,7 @@ class Insider:
             return
         perhaps = old.read in uses.maybe or old.read in control or (old.read == OLDER and OLDER in uses.maybe)
         if met.same is not None and not self._same_lane_ordered(old, a, b, uses):
-            racing = not perhaps and self._stored_once_loaded_by_all(a, b)
+            racing = self._loads_late(a, b) or (not perhaps and self._stored_once_loaded_by_all(a, b))
             racing = met.same_certain and (racing or self._decided_by_all_written_by_one(old, a, b, uses, control))
             self._found(old, new, met.same, "race" if racing else "doubt")
         if met.crossed is not None and not (old.read >= 0 and old.read in uses.every and a.access.kind.atomic):
@@ -74,7 +76,9 @@ class Insider:
             old.read >= 0
             and (old.read in uses.lane or old.read in uses.every)
             and a.access.shape in (b.access.shape, ())
+            and not self._loads_late(a, b)
         ):
+            self.replicas_used = self.replicas_used or loads_replicas(a.access, b.access, self.threads)
             return True
         if not self.one_thread_per_lane or a.access.shape != b.access.shape:
             return False
@@ -90,6 +94,10 @@ class Insider:
             return False
         self.rule_used = True
         return True
+
+    def _loads_late(self, a: Footprint, b: Footprint) -> bool:
+        """Without assumptions about threads, a dependence orders the load of one replica alone."""
+        return not self.one_thread_per_lane and loads_replicas(a.access, b.access, self.threads)
 
     def _stored_once_loaded_by_all(self, a: Footprint, b: Footprint) -> bool:
         """A scalar or a small tile is stored by one replica and loaded by all."""

@@ -12,6 +12,7 @@ from racefree.graph.launch import LaunchFacts
 from racefree.graph.program import Program
 from racefree.proof.memory_model import NOTHING_ADDED, memory_model
 from racefree.proof.outcome import RungResult, Side, Witness
+from racefree.proof.replicas import loads_replicas
 from racefree.proof.schedule.relevance import relevance
 from racefree.proof.smt.asking import Asker
 from racefree.proof.smt.contents import Contents
@@ -67,6 +68,7 @@ from racefree.verdict import (
     ASSUMES_TERMINATION,
     ONE_THREAD_PER_LANE,
     READS_CONTENTS,
+    REPLICAS_LOAD_FIRST,
     ProofScope,
     assumes_no_overflow,
 )
@@ -122,13 +124,12 @@ def strengthen(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lan
 
 
 def _attempts(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lanes: bool) -> Iterator[Attempt]:
-    threads = None if strict_lanes else facts.num_warps * facts.warp_size * facts.num_ctas
     unwritten = unwritten_loads(program, facts)
     if tensors_apart(program, facts):
         reading = _lowered(program, any_parameter, unwritten, facts)
         pairs = meeting_pairs(program, facts, by_name=True)
         drawn = tickets(reading, pairs)
-        domain = domain_of(reading, facts, {}, threads)
+        domain = domain_of(reading, facts, {}, strict_lanes=strict_lanes)
         setting = _setting(reading, domain, pairs, drawn, facts, asker)
         yield Attempt(
             ProofScope.ANY_PARAMS_ANY_GRID, reading, domain, pairs, tickets=drawn, order=_order(setting, facts)
@@ -137,7 +138,7 @@ def _attempts(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lane
     reading = _lowered(program, lambda p: bound_parameter(p, facts, layout), unwritten, facts)
     pairs = meeting_pairs(program, facts, by_name=False)
     drawn = tickets(reading, pairs)
-    domain = domain_of(reading, facts, tensor_ranges(program, facts, layout), threads)
+    domain = domain_of(reading, facts, tensor_ranges(program, facts, layout), strict_lanes=strict_lanes)
     setting = replace(
         _setting(reading, domain, pairs, drawn, facts, asker),
         model=memory_model(facts.triton_version, facts.target),
@@ -186,11 +187,12 @@ def _never(asker: Asker, conditions: Sequence[Condition]) -> bool:
 
 
 def domain_of(
-    reading: Reading, facts: LaunchFacts, ranges: dict[int, tuple[tuple[int, int], ...]], threads: int | None
+    reading: Reading, facts: LaunchFacts, ranges: dict[int, tuple[tuple[int, int], ...]], *, strict_lanes: bool
 ) -> Domain:
     axes = tuple(a for a in range(3) if a in reading.axes or facts.grid[a] > 1)
     pinned = {a: facts.grid[a] for a in range(3) if a not in reading.axes}
-    return Domain(axes, pinned, ranges, threads)
+    threads = facts.num_warps * facts.warp_size * facts.num_ctas
+    return Domain(axes, pinned, ranges, threads, strict_lanes, replicas_first=not strict_lanes)
 
 
 # ---- asking ----------------------------------------------------------------------------------------------------------
@@ -289,10 +291,12 @@ def _qualifiers(attempt: Attempt, asker: Asker) -> tuple[str, ...]:
     counted = {t.bits for t in attempt.tickets if t.won is None}
     counted |= attempt.order.widths if attempt.order is not None else frozenset()
     out += sorted({assumes_no_overflow(bits) for bits in counted} - set(out))
-    if attempt.domain.threads is not None and _uses_owner_rule(attempt):
+    if not attempt.domain.strict_lanes and _uses_owner_rule(attempt):
         out.append(ONE_THREAD_PER_LANE)
     if asker.used_contents or (attempt.order is not None and attempt.order.reads_contents):
         out.append(READS_CONTENTS)
+    if attempt.domain.replicas_first and _uses_replicas(attempt, asker):
+        out.append(REPLICAS_LOAD_FIRST)
     if attempt.reading.awaits:
         out.append(ASSUMES_TERMINATION)
     return tuple(out)
@@ -312,6 +316,24 @@ def _uses_owner_rule(attempt: Attempt) -> bool:
     return False
 
 
+def _uses_replicas(attempt: Attempt, asker: Asker) -> bool:
+    """True unless the proof also holds where a dependence orders the load of one replica alone."""
+    alone = replace(attempt, domain=replace(attempt.domain, replicas_first=False))
+    return any(
+        _asked(alone, question, asker)[0] != "unsat"
+        for question in questions(attempt.reading, attempt.may_meet)
+        if question.same_program and _replicas_matter(question, attempt.domain)
+    )
+
+
+def _replicas_matter(question: Question, domain: Domain) -> bool:
+    pair = (question.first, question.second)
+    return any(
+        before.access.index in after.depends and loads_replicas(before.access, after.access, domain.threads)
+        for before, after in (pair, pair[::-1])
+    )
+
+
 def _may_fail(attempt: Attempt, bits: int, asker: Asker) -> bool:
     """Whether some integer of this width may wrap somewhere in the proof's domain; true when that cannot be told."""
     each = {o for r in attempt.reading.records for o in r.obligations if o.bits == bits}
@@ -327,7 +349,7 @@ def wraps_nearby(program: Program, facts: LaunchFacts, asker: Asker, *, decided:
     """
     layout = layout_of(facts)
     reading = lower(program, lambda p: bound_parameter(p, facts, layout), unwritten_loads(program, facts))
-    domain = domain_of(reading, facts, {}, None)
+    domain = domain_of(reading, facts, {}, strict_lanes=True)
     contents = Contents(facts, layout)
     near = contents.replacer(lambda v: _nearby(v, facts, NEARBY))
     bounder = Bounder()

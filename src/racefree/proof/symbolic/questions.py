@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
+from racefree.proof.replicas import loads_replicas
 from racefree.proof.symbolic.records import Fence, Loop, Obligation, Reading, Record
 from racefree.proof.symbolic.replacing import Replacer
 from racefree.proof.symbolic.terms import (
@@ -70,13 +71,16 @@ class Domain:
 
     `axes` are the grid axes along which two programs may differ; `pinned` fixes the extent of an axis. `ranges` maps a
     record (by access index) to the half-open byte ranges it may touch: accesses outside their tensors are not considered.
-    `threads` per program, or None to drop the rule that one thread owns a lane.
+    `threads` per program; with `strict_lanes` nothing is assumed about which of them runs a lane. With `replicas_first`
+    all replicas of a load are taken to come before what depends on it.
     """
 
     axes: tuple[int, ...]
     pinned: dict[int, int]
     ranges: dict[int, tuple[tuple[int, int], ...]]
-    threads: int | None
+    threads: int
+    strict_lanes: bool
+    replicas_first: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,10 +221,9 @@ def _distinct(first: Record, second: Record, domain: Domain, *, one_access: bool
     if same_tile and one_size and _one_owner(first, domain):
         return lanes
     scalars = first.access.shape == () == second.access.shape
-    if scalars and domain.threads is not None and first.access.kind.writes and second.access.kind.writes:
+    if scalars and not domain.strict_lanes and first.access.kind.writes and second.access.kind.writes:
         return FALSE
-    depends = first.access.index in second.depends or second.access.index in first.depends
-    if one_access or (depends and same_tile):
+    if one_access or (same_tile and _dependent(first, second, domain)):
         return _any((lanes, *rounds))
     return TRUE
 
@@ -230,7 +233,15 @@ def _one_owner(record: Record, domain: Domain) -> bool:
     elements = 1
     for extent in record.access.shape:
         elements *= extent
-    return domain.threads is not None and elements >= domain.threads
+    return not domain.strict_lanes and elements >= domain.threads
+
+
+def _dependent(first: Record, second: Record, domain: Domain) -> bool:
+    """The later of the two depends on what the earlier read, in all threads that read it or by assumption."""
+    for before, after in ((first, second), (second, first)):
+        if before.access.index in after.depends:
+            return domain.replicas_first or not loads_replicas(before.access, after.access, domain.threads)
+    return False
 
 
 def _lanes_differ(first: Record, second: Record) -> Condition:

@@ -1,0 +1,40 @@
+"""Kernels that write what they have loaded, with `ELEMENTS` elements and, if asked, a barrier in between."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def update(p, out, ELEMENTS: tl.constexpr, FENCED: tl.constexpr):
+    here = p + tl.arange(0, ELEMENTS)
+    value = tl.load(here)
+    if FENCED:
+        tl.debug_barrier()
+    tl.store(here, value + 1)
+    tl.store(out + tl.arange(0, ELEMENTS), value)
+
+
+@triton.jit
+def update_scalar(p, out, FENCED: tl.constexpr):
+    value = tl.load(p)
+    if FENCED:
+        tl.debug_barrier()
+    tl.store(p, value + 1)
+    tl.store(out + tl.arange(0, 128), value)
+
+
+@triton.jit
+def update_under_lock(p, lock, FENCED: tl.constexpr):
+    while tl.atomic_cas(lock, 0, 1) == 1:
+        pass
+    value = tl.load(p)
+    if FENCED:
+        tl.debug_barrier()
+    tl.store(p, value + 1)
+    tl.debug_barrier()
+    tl.atomic_xchg(lock, 0)
+
+
+@triton.jit
+def copy(p, out):
+    tl.store(out, tl.load(p))

@@ -1,0 +1,77 @@
+"""A data dependence orders one replica of a load; that the others load before the store as well is an assumption.
+
+Each kernel is asked with the barrier that makes it unnecessary and without, by every rung that can prove it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from replicated_kernels import copy, update, update_scalar, update_under_lock
+
+from racefree.analysis import Analyst
+from racefree.config import settings
+from racefree.launch import Launch
+from racefree.triton.capture import capture_one
+from racefree.verdict import REPLICAS_LOAD_FIRST, RaceVerdict, Status
+
+SCOPES = pytest.mark.parametrize("scope", ["launch", "any"])
+
+
+def ints(count: int) -> torch.Tensor:
+    return torch.zeros(count, dtype=torch.int32)
+
+
+def decided(kernel: Any, *arguments: Any, scope: str, grid: int = 1, lanes: str = "default", warps: int = 4) -> Launch:
+    captured = capture_one(kernel, arguments, {"num_warps": warps}, (grid,), "cuda:80")
+    return Analyst(settings(scope=scope, lanes=lanes)).decide(captured).launch
+
+
+def assumed(verdict: RaceVerdict) -> bool:
+    assert verdict.status is Status.OK
+    return REPLICAS_LOAD_FIRST in verdict.qualifiers
+
+
+@SCOPES
+@pytest.mark.parametrize("fenced", [False, True])
+@pytest.mark.parametrize(
+    ("elements", "warps", "replicated"), [(16, 4, True), (64, 4, True), (64, 2, False), (128, 4, False)]
+)
+def test_a_tile_of_fewer_elements_than_threads(
+    scope: str, fenced: bool, elements: int, warps: int, replicated: bool
+) -> None:
+    def asked(lanes: str) -> RaceVerdict:
+        arguments = (update, ints(elements), ints(elements), elements, fenced)
+        return decided(*arguments, warps=warps, scope=scope, lanes=lanes).verdict
+
+    assert assumed(asked("default")) == (replicated and not fenced)
+    assert asked("strict").status is (Status.RACES if replicated and not fenced else Status.OK)
+
+
+@SCOPES
+@pytest.mark.parametrize("fenced", [False, True])
+def test_a_scalar(scope: str, fenced: bool) -> None:
+    def asked(lanes: str) -> Launch:
+        return decided(update_scalar, ints(1), ints(128), fenced, scope=scope, lanes=lanes)
+
+    assert assumed(asked("default").verdict) == (not fenced)
+    strict = asked("strict")
+    assert strict.verdict.status is (Status.OK if fenced else Status.RACES)
+    assert [(r.race_type, r.witness) for r in strict.races] == ([] if fenced else [("WAR", "confirmed")])
+
+
+@SCOPES
+@pytest.mark.parametrize("fenced", [False, True])
+def test_a_scalar_under_a_lock(scope: str, fenced: bool) -> None:
+    def asked(lanes: str) -> RaceVerdict:
+        return decided(update_under_lock, ints(1), ints(1), fenced, grid=3, scope=scope, lanes=lanes).verdict
+
+    assert assumed(asked("default")) == (not fenced)
+    assert asked("strict").status is (Status.OK if fenced else Status.RACES)
+
+
+@SCOPES
+def test_a_scalar_that_goes_elsewhere_assumes_nothing(scope: str) -> None:
+    assert not assumed(decided(copy, ints(1), ints(1), scope=scope).verdict)

@@ -12,9 +12,11 @@ triton = pytest.importorskip("triton")
 import numpy as np  # noqa: E402
 import triton.language as tl  # noqa: E402
 
+import racefree  # noqa: E402
 from racefree.graph.launch import Storage, Tensor  # noqa: E402
 from racefree.triton.capture import Capture, capturing  # noqa: E402
 from racefree.triton.launches import CapturedLaunch  # noqa: E402
+from racefree.verdict import Status  # noqa: E402
 
 
 @triton.jit
@@ -35,6 +37,17 @@ def misspelled(table, parts):
 @triton.jit
 def through_integer(address, out):
     tl.store(out, tl.load(address.to(tl.pointer_type(tl.float32))))
+
+
+@triton.jit
+def scatter(table, out):
+    tl.store(out + tl.load(table + tl.program_id(0)), 1.0)
+
+
+@triton.jit
+def into_neighbour(a, b):
+    distance = (b.to(tl.int64) - a.to(tl.int64)) // 4
+    tl.store(a + distance, 3)
 
 
 class Session:
@@ -282,6 +295,23 @@ def test_memory_borrowed_from_numpy_stays_unknown(session: Session) -> None:
     assert seen(torch.from_numpy(memory[2:]), session) == STALE
     torch.from_numpy(memory).zero_()
     assert seen(torch.from_numpy(memory), session) == [0, 0, 0, 0]
+
+
+def test_memory_borrowed_from_another_tensor_is_as_unknown_as_that(session: Session) -> None:
+    tensor, apart = torch.zeros(4, dtype=torch.int64), torch.ones(4, dtype=torch.int64)
+    writer[(4,)](torch.tensor([1]), tensor)
+    assert seen(torch.from_dlpack(tensor), session) == STALE
+    assert seen(torch.from_dlpack(apart), session) == [1, 1, 1, 1]
+
+
+def test_a_launch_that_moves_a_pointer_by_a_distance_writes_more_than_one_argument() -> None:
+    a, b, out = torch.zeros(4, dtype=torch.int32), torch.arange(4, dtype=torch.int32), torch.zeros(8)
+    with racefree.trace(racefree.RaceDetector(compile=True)):
+        into_neighbour[(1,)](a, b)
+        scatter[(4,)](b, out)
+    first, second = racefree.launches[-2:]
+    assert first.verdict.status is Status.OK
+    assert second.verdict.status is Status.UNSUPPORTED
 
 
 def test_a_launch_that_does_not_compile_may_write_all_it_was_given(session: Session) -> None:

@@ -13,8 +13,11 @@ _ANYWHERE = frozenset(("*",))
 def written_parameters(program: Program) -> frozenset[str] | None:
     """The names of the arguments whose memory some store or atomic may reach; None when an address may lead anywhere.
 
-    Addresses are taken to stay in the storage of the argument they are computed from.
+    Addresses are taken to stay in the storage of the argument they are computed from, unless the kernel computes with
+    addresses as integers: a distance between two arguments leads from one to the other.
     """
+    if any(isinstance(statement, Op) and statement.name == "tt.ptr_to_int" for statement in walk(program.body)):
+        return None if any(access.kind.writes for access in accesses(program)) else _NOWHERE
     roots = {p.value.index: frozenset((p.name,)) for p in program.parameters if _is_pointer(p.value)}
     for statement in walk(program.body):
         roots.update((value.index, _ANYWHERE) for value in _pointers_of_no_argument(statement))

@@ -32,6 +32,8 @@ class _Stale:
 
     weak: Any
     why: str
+    start: int
+    nbytes: int
     rewritten: Any = None
 
 
@@ -61,7 +63,7 @@ class StorageBook:
     def mark_stale(self, storage: Any, why: str) -> None:
         """From now on the contents of a torch storage are not what the real program would see there."""
         with self._lock:
-            self._stale[storage._cdata] = _Stale(_weak(storage), why)
+            self._stale[storage._cdata] = _Stale(_weak(storage), why, int(storage.data_ptr()), int(storage.nbytes()))
             if _is_borrowed(storage):
                 self._borrowed[storage.data_ptr()] = storage.nbytes(), why
 
@@ -96,12 +98,15 @@ class StorageBook:
         found = self._stale.get(storage._cdata)
         if found is not None and not found.weak.expired():
             return found.why
-        if self._borrowed and _is_borrowed(storage):
+        if (self._borrowed or self._stale) and _is_borrowed(storage):
             with self._lock:
                 start, end = storage.data_ptr(), storage.data_ptr() + storage.nbytes()
                 for address, (nbytes, why) in self._borrowed.items():
                     if start < address + nbytes and address < end:
                         return why
+                for stale in self._stale.values():  # the memory may be another tensor's
+                    if start < stale.start + stale.nbytes and stale.start < end and not stale.weak.expired():
+                        return stale.why
         return self._distrust
 
     def address_of(self, storage: Any, *, meta: bool) -> int:

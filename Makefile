@@ -4,9 +4,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 RUNS := $(VENV)/.runs
 DEVELOPS := $(VENV)/.develops
-INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt
+# Modules are compiled when they are first imported: most of what is installed never is.
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile -c constraints.txt
 
-.PHONY: demo test docs lint types layers clean
+.PHONY: demo test matrix docs lint types layers clean
 
 $(RUNS): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -23,6 +24,10 @@ demo: $(RUNS)
 
 test: $(DEVELOPS)
 	$(BIN)/python -m pytest -n 2
+
+# The corpus, and the tests that concern them, with other versions of Triton, Z3, Python and all else.
+matrix: $(DEVELOPS)
+	$(BIN)/python tests/matrix/run_matrix.py --folder $(VENV)/matrix
 
 docs: $(DEVELOPS)
 	$(BIN)/sphinx-build -q -W --keep-going docs docs/_build/html

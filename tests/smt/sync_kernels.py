@@ -267,3 +267,18 @@ def carried_look(c, parts, lock, n, REL: tl.constexpr, ACQ: tl.constexpr):
             total += tl.load(parts + k * 128 + lane)
             k += 1
         tl.store(c + lane, total)
+
+
+@triton.jit
+def counted_looks(out, flag, BEFORE: tl.constexpr):
+    """How often a loop has to look differs from round to round, and from program to program."""
+    p = tl.program_id(0)
+    total = 0
+    looks = 0
+    for _ in range(2):
+        looks = 0
+        while tl.atomic_add(flag, 0, sem="acquire") != 1:
+            looks += 1
+        total += looks
+    tl.store(out + (total - 2 * looks) * 64 * BEFORE + p, p)
+    tl.atomic_xchg(flag, 1)

@@ -254,3 +254,11 @@ def test_a_look_that_a_loop_carries(rel: str, acq: str) -> None:
     clean = (rel, acq) == ("release", "acquire")
     arguments = {"c": ints(128), "parts": ints(640), "lock": ints(8), "n": 2, "REL": rel, "ACQ": acq}
     check(k.carried_look, arguments, T1 if clean else None)
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_each_round_waits_for_as_long_as_it_takes(before: int) -> None:
+    """Two rounds that looked equally often would leave each program a place of its own; but they need not."""
+    program, facts = launch(k.counted_looks, (2,), {"out": ints(1024), "flag": ints(1), "BEFORE": before})
+    got = strengthen(program, facts, decided=True, scale=5.0)
+    assert got.status == ("passed" if before else "proved")

@@ -211,7 +211,7 @@ def lower_while(w: Lowering, loop: While, around: Around) -> Passed:
         )
         if fixed:
             w.env[result.index] = cell
-        elif last is not None and cell.term is not None:
+        elif last is not None and cell.term is not None and not around.loops:  # else it ends elsewhere in each round
             w.env[result.index] = Cell(last.term(cell.term), _at(cell.obligations, last))
         else:
             w.env[result.index] = Cell(w.unknown(result, around))

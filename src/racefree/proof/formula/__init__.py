@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from racefree.graph.launch import LaunchFacts, Tensor
 from racefree.graph.program import Program
-from racefree.proof.formula.reading import Reader, Unsaid, definitions, loops_around
+from racefree.proof.formula.operations import Unsaid
+from racefree.proof.formula.reading import Reader, definitions, loops_around
 from racefree.proof.formula.terms import Term, chain
 from racefree.proof.outcome import Side
 from racefree.proof.replay.memory import launch_memory

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,6 +24,16 @@ from racefree.graph.program import (
     walk,
 )
 from racefree.proof.footprint.memory import scalar_part
+from racefree.proof.formula.operations import (
+    COMPARE,
+    EVALUATE,
+    MOVES,
+    SYMBOLS,
+    Index,
+    Unsaid,
+    total,
+    whole,
+)
 from racefree.proof.formula.terms import Name, Number, Term, Varies, binary, element
 from racefree.proof.outcome import Side
 from racefree.proof.replay.lanes import signed_int
@@ -32,12 +42,7 @@ from racefree.proof.replay.memory import Memory
 MOST_TERMS = 400
 MOST_DEPTH = 150
 
-Index = tuple[Term, ...]
 Loop = For | While
-
-
-class Unsaid(Exception):
-    """This address has no simple formula."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,14 +180,14 @@ class Reader:
     def _op(self, op: Op, index: Index) -> Term:
         match op.name:
             case "tt.get_program_id":
-                axis = _whole(op, "axis")
+                axis = whole(op, "axis")
                 flat = self.facts.grid[1:] == (1, 1) and not axis
                 return Name("pid" if flat else f"pid[{axis}]", self.side.program[axis], Varies.PROGRAM)
             case "tt.get_num_programs":
-                axis = _whole(op, "axis")
+                axis = whole(op, "axis")
                 return Name(f"grid[{axis}]", self.facts.grid[axis], Varies.LAUNCH)
             case "tt.make_range":
-                return _sum(index[0], Number(_whole(op, "start")))
+                return total(index[0], Number(whole(op, "start")))
             case "arith.constant":
                 return _constant(op, index)
             case "arith.select":
@@ -193,9 +198,9 @@ class Reader:
                 return self._advanced(op, index)
             case "same" | "arith.extsi" | "arith.extui" | "arith.trunci" | "arith.index_cast" | "arith.index_castui":
                 return self.term(op.operands[0], index)
-        if op.name in _MOVES:
-            return self.term(op.operands[0], _MOVES[op.name](op, index))
-        if op.name in _SYMBOLS or op.name == "arith.cmpi":
+        if op.name in MOVES:
+            return self.term(op.operands[0], MOVES[op.name](op, index))
+        if op.name in SYMBOLS or op.name == "arith.cmpi":
             return self._computed(op, index)
         raise Unsaid
 
@@ -203,7 +208,7 @@ class Reader:
         pointer = op.operands[0].element
         if not isinstance(pointer, Ptr) or pointer.pointee_bytes != self._element_bytes(op):
             raise Unsaid
-        return _sum(self.term(op.operands[0], index), self.term(op.operands[1], index))
+        return total(self.term(op.operands[0], index), self.term(op.operands[1], index))
 
     def _element_bytes(self, op: Op) -> int:
         result = op.results[0].element
@@ -211,7 +216,7 @@ class Reader:
 
     def _computed(self, op: Op, index: Index) -> Term:
         left, right = (self.term(operand, index) for operand in op.operands)
-        symbol = _COMPARE.get(str(op.attributes["predicate"])) if op.name == "arith.cmpi" else _SYMBOLS[op.name]
+        symbol = COMPARE.get(str(op.attributes["predicate"])) if op.name == "arith.cmpi" else SYMBOLS[op.name]
         if symbol is None:
             raise Unsaid
         a, b = left.value, right.value
@@ -220,7 +225,7 @@ class Reader:
             raise Unsaid
         if symbol in ("<<", ">>") and b > 64:
             raise Unsaid
-        return binary(symbol, left, right, int(_EVALUATE[symbol](a, b)))
+        return binary(symbol, left, right, int(EVALUATE[symbol](a, b)))
 
     def _loaded(self, access: Access, index: Index) -> Term:
         if access.kind.writes or access.result is None or not isinstance(access.result.element, Int):
@@ -251,7 +256,7 @@ class Reader:
         step = self.term(loop.step, ())
         iteration = self._iteration(loop)
         passed = binary("*", iteration, step, iteration.value * step.value)
-        return _sum(self.term(loop.lower, ()), passed)
+        return total(self.term(loop.lower, ()), passed)
 
     def _trips(self, loop: For) -> int:
         lower, upper, step = (self.term(v, ()).value for v in (loop.lower, loop.upper, loop.step))
@@ -269,10 +274,10 @@ class Reader:
         moved: Term = Number(0)
         self.inside.append(loop)
         for step in self._steps(yields[place], names[place]):
-            moved = _sum(moved, self.term(step, index))
+            moved = total(moved, self.term(step, index))
         self.inside.pop()
         start = self.term(inits[place], index)
-        return _sum(start, binary("*", iteration, moved, iteration.value * moved.value))
+        return total(start, binary("*", iteration, moved, iteration.value * moved.value))
 
     def _steps(self, last: Value, first: Value) -> Iterator[Value]:
         """What is added on the way from a carried value to what the iteration yields for it."""
@@ -291,19 +296,8 @@ class Reader:
                 raise Unsaid
 
 
-def _sum(left: Term, right: Term) -> Term:
-    return binary("+", left, right, left.value + right.value)
-
-
 def _indexed(name: str, at: int, count: int) -> str:
     return name if count == 1 else f"{name}[{at}]"
-
-
-def _whole(op: Op, name: str) -> int:
-    value = op.attributes.get(name)
-    if not isinstance(value, int):
-        raise Unsaid
-    return value
 
 
 def _constant(op: Op, index: Index) -> Term:
@@ -316,103 +310,3 @@ def _constant(op: Op, index: Index) -> Term:
     if not isinstance(value, int):
         raise Unsaid
     return Number(int(value))
-
-
-# ---- moves: which element of the operand an element of the result is ---------------------------------------------------
-
-
-def _splat(_op: Op, _index: Index) -> Index:
-    return ()
-
-
-def _broadcast(op: Op, index: Index) -> Index:
-    shape = op.operands[0].shape
-    return tuple(Number(0) if extent == 1 else at for at, extent in zip(index, shape, strict=True))
-
-
-def _expand(op: Op, index: Index) -> Index:
-    axis = _whole(op, "axis")
-    return (*index[:axis], *index[axis + 1 :])
-
-
-def _transpose(op: Op, index: Index) -> Index:
-    order = op.attributes.get("order")
-    if not isinstance(order, tuple):
-        raise Unsaid
-    return tuple(index[order.index(axis)] for axis in range(len(order)))
-
-
-def _reshape(op: Op, index: Index) -> Index:
-    if op.attributes.get("allow_reorder"):
-        raise Unsaid
-    wide, narrow = op.results[0].shape, op.operands[0].shape
-    if [n for n in wide if n > 1] == [n for n in narrow if n > 1]:
-        kept = iter([at for at, extent in zip(index, wide, strict=True) if extent > 1])
-        return tuple(Number(0) if extent == 1 else next(kept) for extent in narrow)
-    flat: Term = Number(0)
-    for at, extent in zip(index, wide, strict=True):
-        flat = _sum(binary("*", flat, Number(extent), flat.value * extent), at)
-    found: list[Term] = []
-    for place, extent in reversed(list(enumerate(narrow))):
-        rest = binary("%", flat, Number(extent), flat.value % extent) if place else flat
-        found.append(rest if extent > 1 else Number(0))
-        flat = binary("//", flat, Number(extent), flat.value // extent)
-    return tuple(reversed(found))
-
-
-_MOVES: dict[str, Callable[[Op, Index], Index]] = {
-    "tt.splat": _splat,
-    "tt.unsplat": lambda op, _index: tuple(Number(0) for _ in op.operands[0].shape),
-    "tt.broadcast": _broadcast,
-    "tt.expand_dims": _expand,
-    "tt.trans": _transpose,
-    "tt.reshape": _reshape,
-}
-
-_SYMBOLS = {
-    "arith.addi": "+",
-    "arith.subi": "-",
-    "arith.muli": "*",
-    "arith.divsi": "//",
-    "arith.divui": "//",
-    "arith.floordivsi": "//",
-    "arith.remsi": "%",
-    "arith.remui": "%",
-    "arith.andi": "&",
-    "arith.ori": "|",
-    "arith.xori": "^",
-    "arith.shli": "<<",
-    "arith.shrsi": ">>",
-    "arith.shrui": ">>",
-    "arith.minsi": "min",
-    "arith.minui": "min",
-    "arith.maxsi": "max",
-    "arith.maxui": "max",
-}
-
-_COMPARE = {
-    "eq": "==",
-    "ne": "!=",
-    **{sign + word: symbol for sign in "su" for word, symbol in (("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="))},
-}
-
-_EVALUATE: dict[str, Callable[[int, int], int]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "//": lambda a, b: a // b,
-    "%": lambda a, b: a % b,
-    "&": lambda a, b: a & b,
-    "|": lambda a, b: a | b,
-    "^": lambda a, b: a ^ b,
-    "<<": lambda a, b: a << b,
-    ">>": lambda a, b: a >> b,
-    "min": min,
-    "max": max,
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-}

@@ -18,8 +18,8 @@ UNDECIDED_SECONDS = 30.0
 STEPS_PER_SECOND = 700_000
 """Z3's resource count in a second of linear arithmetic, on a slow machine."""
 
-SAFETY_NET = 10.0
-"""How many times the seconds above may pass on the clock, since other processes may want the machine as well."""
+SAFETY_NET_SECONDS = 60.0
+"""How much longer it may take on the clock, since other processes may want the machine as well."""
 
 
 def strengthen(
@@ -37,7 +37,7 @@ def strengthen(
     seconds = scale * (DECIDED_SECONDS if decided else UNDECIDED_SECONDS)
     steps = int(seconds * STEPS_PER_SECOND)
     try:
-        asker = Asker(Budget(steps, steps // 4, SAFETY_NET * seconds), PROVER)
+        asker = Asker(Budget(steps, steps // 4, seconds + SAFETY_NET_SECONDS), PROVER)
         return rung.strengthen(program, facts, asker, strict_lanes=strict_lanes, decided=decided)
     except Refused as refused:
         return RungResult(rung.RUNG, "passed", refusal=refused.refusal)

@@ -12,7 +12,7 @@ from racefree.proof.symbolic.terms import Condition
 MOST_OPERATIONS = 400_000
 """About half a second of isl, so that a question ends at the same point on every machine."""
 
-ANSWER_SECONDS = 5.0
+ANSWER_SECONDS = 20.0
 MOST_REMEMBERED = 4096
 STEPS_PER_CHARACTER = 2
 STEPS_OF_A_FAILURE = 350_000

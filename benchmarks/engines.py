@@ -74,7 +74,7 @@ class Table:
         for count in SLOW_SIZES[method]:
             for shape, engines in each if count <= largest else ():
                 expected = _expected(times[shape, engines], count)
-                if expected > min(self.limit, left):
+                if left <= 0 or expected > min(self.limit, left):
                     why = "" if expected > self.limit else f", {max(left, 0):.0f} s of the budget are left"
                     self.row(method, shape, engines, count, f"not run: about {expected:,.0f} s expected{why}")
                     continue

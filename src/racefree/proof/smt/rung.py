@@ -297,9 +297,15 @@ def _qualifiers(attempt: Attempt, asker: Asker) -> tuple[str, ...]:
         out.append(READS_CONTENTS)
     if attempt.domain.replicas_first and _uses_replicas(attempt, asker):
         out.append(REPLICAS_LOAD_FIRST)
-    if attempt.reading.awaits:
+    if _looks_again(attempt.reading):
         out.append(ASSUMES_TERMINATION)
     return tuple(out)
+
+
+def _looks_again(reading: Reading) -> bool:
+    """Whether an atomic stands in a loop whose rounds are not counted: it may go on for as long as it finds no other value."""
+    polls = [r for r in reading.records if r.access.kind.atomic]
+    return bool(reading.awaits) or any(not loop.exact for r in polls for loop in r.loops)
 
 
 def _uses_owner_rule(attempt: Attempt) -> bool:

@@ -131,9 +131,11 @@ BARRIERS = {
 }  # fmt: skip
 
 DEPENDENCE = {
-    "in place": Case(k.in_place, (2,), {"x": ints(200), "SHIFT": 0}, ANY, strict=ANY),
+    "in place": Case(k.in_place, (2,), {"x": ints(200), "SHIFT": 0, "num_warps": 1}, ANY, strict=ANY),
     "into the next element": Case(k.in_place, (2,), {"x": ints(200), "SHIFT": 1}, "races", races("WAR R1 R2")),
-    "through an atomic": Case(k.through_atomic, (2,), {"x": ints(64), "cell": ints(64), "MASKED": 0}, ANY, strict=ANY),
+    "through an atomic": Case(
+        k.through_atomic, (2,), {"x": ints(64), "cell": ints(64), "MASKED": 0, "num_warps": 1}, ANY, strict=ANY
+    ),
     "through an atomic that is off": Case(
         k.through_atomic, (2,), {"x": ints(64), "cell": ints(64), "MASKED": 1}, "races", races("WAR R1 R2")
     ),

@@ -2,6 +2,7 @@
 # expect: ok
 # any-grid: ok
 # grid: 2
+# warps: 1
 import torch
 import triton
 import triton.language as tl

@@ -20,7 +20,7 @@ def timeline(program: EngineProgram, verdict: EngineVerdict) -> dict[str, Any] |
     """JSON-ready columns, one entry an instruction, in document order; None for a program too large to draw.
 
     `at` is the earliest step at which an instruction can start when each takes one step; `edges` are what orders
-    instructions of different engines, `left_out` those beyond the most that are drawn; `races` name instructions by their place.
+    instructions of different engines, `left_out` those beyond the most that are drawn; `races` name instructions by place.
     """
     if len(program) > MOST_INSTRUCTIONS:
         return None

@@ -59,7 +59,7 @@ class Analyst:
     draws: Pictures = "nothing"
     tracebacks: list[str] = field(default_factory=list)
     _answers: dict[bytes, Answer] = field(default_factory=dict)
-    _proved: dict[bytes, Answer] = field(default_factory=dict)
+    _proved: dict[bytes, tuple[int, Answer]] = field(default_factory=dict)
     _whole: dict[tuple[bytes, ...], RaceVerdict] = field(default_factory=dict)
     _maps: dict[bytes, tuple[TensorMap, ...]] = field(default_factory=dict)
 
@@ -161,22 +161,28 @@ class Analyst:
     def _answer(self, pairs: Sequence[tuple[bytes, CapturedConfig]]) -> None:
         """Fills in the answers to what is not known yet.
 
-        Configs that differ only in their threads share a proof that does not rest on which thread owns a lane, so one of
-        them is asked about before the others.
+        Configs that differ only in their threads share a proof that does not rest on which thread owns a lane: fewer
+        threads hold fewer replicas. So the one with the most is asked about before the others.
         """
         unknown = {key: config for key, config in pairs if key not in self._answers and _is_question(config)}
         alike = {key: _config_key(config, threads=False) for key, config in unknown.items()}
-        leaders = {alike[key]: key for key in reversed(unknown) if alike[key] not in self._proved}
-        self._fetch({key: config for key, config in unknown.items() if leaders.get(alike[key]) == key})
+        by_threads = sorted(unknown, key=lambda key: _threads(unknown[key]))
+        leaders = {alike[key]: key for key in by_threads}
+        self._share(unknown, alike)
+        self._fetch({key: config for key, config in unknown.items() if leaders[alike[key]] == key})
+        self._share(unknown, alike)
+        self._fetch(unknown)
+
+    def _share(self, unknown: dict[bytes, CapturedConfig], alike: dict[bytes, bytes]) -> None:
+        """Answers, of what is still `unknown`, whatever a proof for at least as many threads answers."""
         for key, group in alike.items():
-            if key not in self._answers and group in self._proved:
-                proof = self._proved[group]
+            threads, proof = self._proved.get(group, (0, None))
+            if key not in self._answers and proof is not None and _threads(unknown[key]) <= threads:
                 self._answers[key] = replace(proof, verdict=replace(proof.verdict, seconds=0.0))
-        self._fetch({key: config for key, config in unknown.items() if key not in self._answers})
 
     def _fetch(self, unknown: dict[bytes, CapturedConfig]) -> None:
         options = self._options()
-        keys = list(unknown)
+        keys = [key for key in unknown if key not in self._answers]
 
         def got(index: int, answer: Answer) -> None:
             key = keys[index]
@@ -184,9 +190,12 @@ class Analyst:
             if answer.fault:
                 self.tracebacks.append(answer.fault)
             if answer.verdict.status is Status.OK and not THREAD_QUALIFIERS & set(answer.verdict.qualifiers):
-                self._proved[_config_key(unknown[key], threads=False)] = answer
+                group, threads = _config_key(unknown[key], threads=False), _threads(unknown[key])
+                if threads >= self._proved.get(group, (0, answer))[0]:
+                    self._proved[group] = threads, answer
 
-        questions = [Question(c.module, c.facts, options) for c in unknown.values() if c.module and c.facts]
+        asked = (unknown[key] for key in keys)
+        questions = [Question(c.module, c.facts, options) for c in asked if c.module and c.facts]
         if questions:
             crew(self.settings.jobs).ask(questions, got)
 
@@ -214,6 +223,11 @@ class Analyst:
 
 def _is_question(config: CapturedConfig) -> bool:
     return config.failure is None and config.facts is not None and config.module is not None
+
+
+def _threads(config: CapturedConfig) -> int:
+    """Of one block of a program instance."""
+    return 0 if config.facts is None else config.facts.num_warps * config.facts.warp_size
 
 
 def _failed(captured: CapturedLaunch, error: Exception) -> Decided:
@@ -277,7 +291,7 @@ def _relocated(config: CapturedConfig) -> CapturedConfig:
 def _config_key(config: CapturedConfig, *, threads: bool = True) -> bytes:
     """Equal keys mean equal questions: same module, same facts, contents included; config kwargs do not count.
 
-    Without `threads`, neither does the number of threads of a program instance.
+    Without `threads`, neither does the number of threads of each block.
     """
     digest = hashlib.blake2b(digest_size=32)
 
@@ -288,9 +302,9 @@ def _config_key(config: CapturedConfig, *, threads: bool = True) -> bytes:
         add(config.config, config.failure)
         return digest.digest()
     facts = config.facts
-    add(config.module.text, facts.kernel, facts.grid, facts.target, facts.triton_version)
+    add(config.module.text, facts.kernel, facts.grid, facts.target, facts.triton_version, facts.num_ctas)
     if threads:
-        add(facts.num_warps, facts.warp_size, facts.num_ctas)
+        add(facts.num_warps, facts.warp_size)
     for name, argument in facts.arguments.items():
         add(name, type(argument).__name__)
         match argument:

@@ -38,3 +38,11 @@ def update_under_lock(p, lock, FENCED: tl.constexpr):
 @triton.jit
 def copy(p, out):
     tl.store(out, tl.load(p))
+
+
+@triton.jit
+def shifted(x, ELEMENTS: tl.constexpr):
+    lanes = tl.arange(0, ELEMENTS)
+    tl.store(x + lanes, lanes)
+    tl.debug_barrier()
+    tl.store(x + lanes + 1, lanes)

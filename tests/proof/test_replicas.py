@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 import torch
-from replicated_kernels import copy, update, update_scalar, update_under_lock
+import triton
+from replicated_kernels import copy, shifted, update, update_scalar, update_under_lock
 
+import racefree
 from racefree.analysis import Analyst
 from racefree.config import settings
 from racefree.launch import Launch
@@ -75,3 +77,19 @@ def test_a_scalar_under_a_lock(scope: str, fenced: bool) -> None:
 @SCOPES
 def test_a_scalar_that_goes_elsewhere_assumes_nothing(scope: str) -> None:
     assert not assumed(decided(copy, ints(1), ints(1), scope=scope).verdict)
+
+
+@pytest.mark.parametrize("warps", [(1, 4), (4, 1), (2, 1, 4)])
+def test_a_proof_is_shared_with_configs_of_fewer_threads_alone(warps: tuple[int, ...]) -> None:
+    """One warp has a thread for each of 32 elements; more warps have replicas."""
+    tuned = triton.autotune([triton.Config({}, num_warps=w) for w in warps], key=[])(update)
+    launch = racefree.analyze(tuned, ints(32), ints(32), 32, False, grid=(1,))
+    said = {w: REPLICAS_LOAD_FIRST in c.qualifiers for w, c in zip(warps, launch.verdict.configs, strict=True)}
+    assert said == {w: w > 1 for w in warps}
+
+
+def test_no_proof_for_one_block_is_shared_with_several() -> None:
+    """A barrier does not reach the other block of an instance."""
+    tuned = triton.autotune([triton.Config({}, num_ctas=n) for n in (1, 2)], key=[])(shifted)
+    launch = racefree.analyze(tuned, ints(1024), 512, grid=(1,), target="cuda:90")
+    assert [c.status for c in launch.verdict.configs] == [Status.OK, Status.UNSUPPORTED]

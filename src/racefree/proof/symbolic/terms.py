@@ -12,6 +12,8 @@ from enum import Enum
 from typing import TypeAlias
 from zlib import crc32
 
+from racefree.proof.symbolic.equality import same
+
 
 def _stable(*parts: object) -> int:
     """A hash that is the same in every process: of numbers, names and enumeration members, and of hashes made here."""
@@ -51,6 +53,8 @@ class Unknown:
     low: int | None = None
     high: int | None = None
 
+    __eq__ = same
+
     def __hash__(self) -> int:
         return _stable("unknown", self.name, *(hash(i) for i in self.indices))
 
@@ -65,6 +69,8 @@ class Sum:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_hash", _stable(self.constant, *(x for a, f in self.parts for x in (hash(a), f))))
+
+    __eq__ = same
 
     def __hash__(self) -> int:
         return self._hash
@@ -97,6 +103,8 @@ class Apply:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_hash", _stable(self.function.value, self.left, self.right))
 
+    __eq__ = same
+
     def __hash__(self) -> int:
         return self._hash
 
@@ -112,6 +120,8 @@ class Choose:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_hash", _stable("choose", self.condition, self.then, self.other))
+
+    __eq__ = same
 
     def __hash__(self) -> int:
         return self._hash
@@ -129,6 +139,8 @@ class Read:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_hash", _stable("read", self.bytes, self.address))
+
+    __eq__ = same
 
     def __hash__(self) -> int:
         return self._hash
@@ -154,6 +166,8 @@ class Compare:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_hash", _stable(self.relation.value, self.left, self.right))
 
+    __eq__ = same
+
     def __hash__(self) -> int:
         return self._hash
 
@@ -173,6 +187,8 @@ class FreeTruth:
     name: str
     indices: tuple[Sum, ...] = ()
 
+    __eq__ = same
+
     def __hash__(self) -> int:
         return _stable("truth", self.name, *(hash(i) for i in self.indices))
 
@@ -180,6 +196,8 @@ class FreeTruth:
 @dataclass(frozen=True, slots=True)
 class Not:
     operand: Condition
+
+    __eq__ = same
 
     def __hash__(self) -> int:
         return _stable("not", self.operand)
@@ -194,6 +212,8 @@ class Both:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_hash", _stable("both", self.left, self.right))
 
+    __eq__ = same
+
     def __hash__(self) -> int:
         return self._hash
 
@@ -206,6 +226,8 @@ class Either:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_hash", _stable("either", self.left, self.right))
+
+    __eq__ = same
 
     def __hash__(self) -> int:
         return self._hash

@@ -17,19 +17,19 @@ def same(one: object, other: object) -> bool:
         a, b = waiting.pop()
         if a is b:
             continue
-        equals: Any = type(a).__eq__
+        kind: Any = type(a)
         if isinstance(a, tuple):
             if not isinstance(b, tuple) or len(a) != len(b):
                 return False
             waiting.extend(zip(a, b, strict=True))
-        elif equals is not same:
+        elif kind.__eq__ is not same:
             if a != b:
                 return False
-        elif type(a) is not type(b) or hash(a) != hash(b):
+        elif kind is not type(b) or hash(a) != hash(b):
             return False
         elif (id(a), id(b)) not in seen:
             seen.add((id(a), id(b)))
-            waiting.extend((part(a), part(b)) for part in _parts(type(a)))
+            waiting.extend((part(a), part(b)) for part in _parts(kind))
     return True
 
 

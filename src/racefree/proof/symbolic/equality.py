@@ -17,7 +17,7 @@ def same(one: object, other: object) -> bool:
         a, b = waiting.pop()
         if a is b:
             continue
-        kind: Any = type(a)
+        kind: Any = a.__class__
         if isinstance(a, tuple):
             if not isinstance(b, tuple) or len(a) != len(b):
                 return False
@@ -25,7 +25,7 @@ def same(one: object, other: object) -> bool:
         elif kind.__eq__ is not same:
             if a != b:
                 return False
-        elif kind is not type(b) or hash(a) != hash(b):
+        elif kind is not b.__class__ or hash(a) != hash(b):
             return False
         elif (id(a), id(b)) not in seen:
             seen.add((id(a), id(b)))

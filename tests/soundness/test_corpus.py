@@ -10,8 +10,8 @@ from racefree.graph.program import Program, accesses
 from racefree.proof.confirm import CONFIRMED
 from racefree.proof.replay import Race, Where, confirm, enumerate_races
 from racefree.proof.replay.enumeration import Rules
-from racefree.proof.rungs import Options, decide
-from racefree.verdict import ProofScope, Status
+from racefree.proof.rungs import Options, WantedScope, decide
+from racefree.verdict import THREAD_QUALIFIERS, ProofScope, Status
 
 ENTRIES = entries(synchronising=False)
 
@@ -67,3 +67,13 @@ def test_verdict_is_what_the_header_says(entry: Entry) -> None:
     assert all(race.witness == CONFIRMED for race in verdict.races)
     if entry.any_grid == "races" and verdict.status is Status.OK:
         assert verdict.scope is ProofScope.THIS_PARAMS_THIS_GRID
+
+
+@pytest.mark.parametrize("scope", ["launch", "any"])
+@pytest.mark.parametrize("entry", ENTRIES + entries(synchronising=True), ids=lambda e: e.name)
+def test_a_proof_that_assumes_nothing_about_threads_needs_nothing(entry: Entry, scope: WantedScope) -> None:
+    program, facts, _alive = launch(load(entry.path), entry.grid, entry.num_warps)
+    found = decide(program, facts, Options(scope=scope))
+    if found.status is Status.OK and not THREAD_QUALIFIERS & set(found.qualifiers):
+        strict = decide(program, facts, Options(scope=scope, lanes="strict"))
+        assert (strict.status, strict.scope) == (found.status, found.scope)

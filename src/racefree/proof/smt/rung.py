@@ -12,7 +12,6 @@ from racefree.graph.launch import LaunchFacts
 from racefree.graph.program import Program
 from racefree.proof.memory_model import NOTHING_ADDED, memory_model
 from racefree.proof.outcome import RungResult, Side, Witness
-from racefree.proof.replicas import loads_replicas
 from racefree.proof.schedule.relevance import relevance
 from racefree.proof.smt.asking import Asker
 from racefree.proof.smt.contents import Contents
@@ -38,6 +37,7 @@ from racefree.proof.symbolic.questions import (
     assertions,
     copier,
     in_grid,
+    ordered_less,
     own,
     questions,
     violated,
@@ -291,11 +291,11 @@ def _qualifiers(attempt: Attempt, asker: Asker) -> tuple[str, ...]:
     counted = {t.bits for t in attempt.tickets if t.won is None}
     counted |= attempt.order.widths if attempt.order is not None else frozenset()
     out += sorted({assumes_no_overflow(bits) for bits in counted} - set(out))
-    if not attempt.domain.strict_lanes and _uses_owner_rule(attempt):
-        out.append(ONE_THREAD_PER_LANE)
     if asker.used_contents or (attempt.order is not None and attempt.order.reads_contents):
         out.append(READS_CONTENTS)
-    if attempt.domain.replicas_first and _uses_replicas(attempt, asker):
+    if not attempt.domain.strict_lanes and _rests_on(attempt, asker, replace(attempt.domain, strict_lanes=True)):
+        out.append(ONE_THREAD_PER_LANE)
+    if attempt.domain.replicas_first and _rests_on(attempt, asker, replace(attempt.domain, replicas_first=False)):
         out.append(REPLICAS_LOAD_FIRST)
     if _looks_again(attempt.reading):
         out.append(ASSUMES_TERMINATION)
@@ -308,35 +308,13 @@ def _looks_again(reading: Reading) -> bool:
     return bool(reading.awaits) or any(not loop.exact for r in polls for loop in r.loops)
 
 
-def _uses_owner_rule(attempt: Attempt) -> bool:
-    """True when some tensor has two accesses, or one in a loop, that the rule may have kept apart."""
-    records = {r.access.index: r for r in attempt.reading.records}
-    for a, b in attempt.may_meet:
-        first, second = records.get(a), records.get(b)
-        if first is None or second is None or first.access.shape != second.access.shape or first.access.shape == ():
-            continue
-        if not (first.access.kind.writes or second.access.kind.writes):
-            continue
-        if (a != b and a not in second.depends and b not in first.depends) or first.loops or second.loops:
-            return True
-    return False
-
-
-def _uses_replicas(attempt: Attempt, asker: Asker) -> bool:
-    """True unless the proof also holds where a dependence orders the load of one replica alone."""
-    alone = replace(attempt, domain=replace(attempt.domain, replicas_first=False))
+def _rests_on(attempt: Attempt, asker: Asker, weaker: Domain) -> bool:
+    """True unless the proof also holds in a domain that assumes less about threads."""
+    without = replace(attempt, domain=weaker)
     return any(
-        _asked(alone, question, asker)[0] != "unsat"
+        _asked(without, question, asker)[0] != "unsat"
         for question in questions(attempt.reading, attempt.may_meet)
-        if question.same_program and _replicas_matter(question, attempt.domain)
-    )
-
-
-def _replicas_matter(question: Question, domain: Domain) -> bool:
-    pair = (question.first, question.second)
-    return any(
-        before.access.index in after.depends and loads_replicas(before.access, after.access, domain.threads)
-        for before, after in (pair, pair[::-1])
+        if question.same_program and ordered_less(question, attempt.domain, weaker)
     )
 
 

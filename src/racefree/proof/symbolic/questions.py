@@ -228,6 +228,13 @@ def _distinct(first: Record, second: Record, domain: Domain, *, one_access: bool
     return TRUE
 
 
+def ordered_less(question: Question, domain: Domain, weaker: Domain) -> bool:
+    """Whether two executions in one program that one domain takes as ordered are not so in the other."""
+    first, second = question.first, question.second
+    one = first is second
+    return _distinct(first, second, domain, one_access=one) != _distinct(first, second, weaker, one_access=one)
+
+
 def _one_owner(record: Record, domain: Domain) -> bool:
     """One thread owns the lane of a large tile in all its executions."""
     elements = 1

@@ -154,15 +154,11 @@ def explain_command(rule: str | None) -> None:
 @click.argument("saved", type=click.Path(path_type=Path, dir_okay=False))
 def report_command(saved: Path, **options: Any) -> None:
     """Show a report that was saved with `--format json`, in any format."""
-    from racefree.report.json_format import parse
+    from racefree.report.json_format import parse, read
 
     with _told_plainly():
         targets = _output_files(options["outputs"], options["shown"])
-        try:
-            document = saved.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"cannot read {saved}: {error}") from error
-        report = parse(document)
+        report = read(saved, parse)
         _write(report, targets, options)
     sys.exit(exits.status(report))
 

@@ -256,13 +256,12 @@ def load(path: str | Path) -> list[Launch]:
 
     Raises InputError when the file is missing, damaged or of a newer schema.
     """
-    from racefree.report.json_format import loads
+    from racefree.report.json_format import loads, read
 
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {path}: {error}") from error
-    return loads(text, kind=SAVED_KIND, schema=SAVED_SCHEMA, into=list[Launch], upgrades={1: _callers_as_sites})
+    def parse(text: str) -> list[Launch]:
+        return loads(text, kind=SAVED_KIND, schema=SAVED_SCHEMA, into=list[Launch], upgrades={1: _callers_as_sites})
+
+    return read(Path(path), parse)
 
 
 def _callers_as_sites(value: Any) -> Any:

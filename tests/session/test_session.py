@@ -179,7 +179,7 @@ def test_other_schemas_are_told_in_one_line(schema: object, said: str, tmp_path:
     path.write_text(json.dumps({"kind": "racefree-verdicts", "schema": schema, "value": [{"from": "the future"}]}))
     with pytest.raises(racefree.InputError) as raised:
         racefree.load(path)
-    assert str(raised.value) == said
+    assert str(raised.value) == f"{path}: {said}"
 
 
 def test_loading_something_else_says_so(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from racefree.errors import InputError
@@ -34,6 +35,18 @@ def render(report: Report) -> str:
 def parse(text: str) -> Report:
     """A report that `render` wrote. Raises InputError for anything else, or for a newer schema number."""
     return loads(text, kind=KIND, schema=SCHEMA, into=Report)
+
+
+def read(path: Path, parse: Callable[[str], T]) -> T:
+    """What `parse` makes of a file. Raises InputError, with the name of the file, when it cannot be read or parsed."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {path}: {error}") from error
+    try:
+        return parse(text)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
 
 
 def dumps(kind: str, schema: int, value: Any, **beside: Any) -> str:

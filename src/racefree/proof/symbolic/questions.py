@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 from racefree.proof.replicas import loads_replicas
-from racefree.proof.symbolic.records import Fence, Loop, Obligation, Reading, Record
+from racefree.proof.symbolic.records import Fence, Loop, Obligation, Reading, Record, spans_programs
 from racefree.proof.symbolic.replacing import Replacer
 from racefree.proof.symbolic.terms import (
     FALSE,
@@ -105,11 +105,6 @@ def questions(reading: Reading, may_meet: set[tuple[int, int]]) -> Iterator[Ques
                 yield Question(first, second, True)
 
 
-def _broad(record: Record) -> bool:
-    access = record.access
-    return access.kind.atomic and access.scope is not None and access.scope.spans_programs
-
-
 def _same_size(first: Record, second: Record) -> bool:
     return first.access.element_bytes == second.access.element_bytes
 
@@ -192,12 +187,16 @@ def _within(record: Record, names: Replacer, domain: Domain) -> Condition:
 def _overlap(first: Record, second: Record, one: Replacer, other: Replacer) -> Condition:
     a, b = one.sum(first.address), other.sum(second.address)
     if _same_size(first, second) and aligned(first.address, second.address, first.access.element_bytes):
-        return FALSE if _broad(first) and _broad(second) else _equal(a, b)
+        return FALSE if spans_programs(first) and spans_programs(second) else _equal(a, b)
     meet = both(
         compare(Relation.LT, a, add((b, number(second.access.element_bytes)))),
         compare(Relation.LT, b, add((a, number(first.access.element_bytes)))),
     )
-    return both(meet, _differ(a, b)) if _broad(first) and _broad(second) and _same_size(first, second) else meet
+    return (
+        both(meet, _differ(a, b))
+        if spans_programs(first) and spans_programs(second) and _same_size(first, second)
+        else meet
+    )
 
 
 def aligned(a: Sum, b: Sum, size: int) -> bool:

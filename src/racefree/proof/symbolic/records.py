@@ -60,6 +60,24 @@ class Record:
     written: tuple[Term | None, ...] = ()
 
 
+def spans_programs(record: Record) -> bool:
+    """Whether the access is an atomic that all programs see as one."""
+    access = record.access
+    return access.kind.atomic and access.scope is not None and access.scope.spans_programs
+
+
+def constant(record: Record, which: int) -> int | None:
+    """What the access writes, where that is one number."""
+    term = record.written[which]
+    return term.constant if isinstance(term, Sum) and not term.parts else None
+
+
+def in_loops_of(record: Record, other: Record) -> bool:
+    """Whether all loops around `other` are around `record` too."""
+    mine, theirs = ([loop.number for loop in r.loops[: len(other.loops)]] for r in (record, other))
+    return mine == theirs
+
+
 @dataclass(frozen=True, slots=True)
 class Fence:
     """A barrier with both global bits. `loops` are the numbers of the loops around it, outermost first."""

@@ -15,7 +15,7 @@ from itertools import combinations
 from racefree.access import Kind
 from racefree.graph.program import Int
 from racefree.proof.symbolic.questions import Domain, aligned, copied, copier, own
-from racefree.proof.symbolic.records import Reading, Record
+from racefree.proof.symbolic.records import Reading, Record, constant, spans_programs
 from racefree.proof.symbolic.replacing import Replacer, leaves
 from racefree.proof.symbolic.terms import (
     TRUE,
@@ -52,20 +52,20 @@ def tickets(reading: Reading, may_meet: set[tuple[int, int]]) -> tuple[Ticket, .
     out = []
     for record in reading.records:
         access = record.access
-        if access.result is None or not _broad(record) or access.shape != () or record.mask != TRUE:
+        if access.result is None or not spans_programs(record) or access.shape != () or record.mask != TRUE:
             continue
         element = access.result.element
         if not isinstance(element, Int) or element.bits < 32:
             continue
         others = [r for r in reading.records if r.access.kind.writes and _pair(record, r) in may_meet]
-        if not all(_broad(r) and r.access.shape == () and _exactly(r, record) for r in others):
+        if not all(spans_programs(r) and r.access.shape == () and _exactly(r, record) for r in others):
             continue
-        name, first = f"v{access.result.index}", _constant(record, 0)
+        name, first = f"v{access.result.index}", constant(record, 0)
         if first is None:
             continue
         if first % 2 and all(_adds(r, first) for r in (record, *others)):
             out.append(Ticket(name, None, element.bits, record, min(r.access.index for r in others)))
-        swaps = access.kind is Kind.CAS and _constant(record, 1) != first
+        swaps = access.kind is Kind.CAS and constant(record, 1) != first
         if swaps and all(_leaves_another(r, first) for r in others):
             out.append(Ticket(name, first, element.bits, record, access.index))
     return tuple(out)
@@ -76,17 +76,8 @@ def _pair(a: Record, b: Record) -> tuple[int, int]:
     return (low, high)
 
 
-def _constant(record: Record, which: int) -> int | None:
-    term = record.written[which]
-    return term.constant if isinstance(term, Sum) and not term.parts else None
-
-
-def _broad(record: Record) -> bool:
-    return record.access.kind.atomic and record.access.scope is not None and record.access.scope.spans_programs
-
-
 def _adds(record: Record, step: int) -> bool:
-    return record.access.kind is Kind.RMW and record.access.rmw == "add" and _constant(record, 0) == step
+    return record.access.kind is Kind.RMW and record.access.rmw == "add" and constant(record, 0) == step
 
 
 def _exactly(a: Record, b: Record) -> bool:
@@ -98,9 +89,9 @@ def _exactly(a: Record, b: Record) -> bool:
 def _leaves_another(record: Record, value: int) -> bool:
     """Whether an atomic never leaves `value` where it was not before."""
     if record.access.kind is Kind.CAS:
-        old, new = _constant(record, 0), _constant(record, 1)
+        old, new = constant(record, 0), constant(record, 1)
         return new is not None and (new != value or old == new)
-    left = _constant(record, 0)
+    left = constant(record, 0)
     if record.access.rmw == "exch":
         return left is not None and left != value
     return record.access.rmw in ("add", "or", "xor") and left == 0

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from racefree.access import Kind
 from racefree.proof.symbolic.questions import Question, copier, in_grid, own
-from racefree.proof.symbolic.records import Record
+from racefree.proof.symbolic.records import Record, constant
 from racefree.proof.symbolic.replacing import leaves
-from racefree.proof.symbolic.sync.locations import acquires, changes_nothing, constant, releases
+from racefree.proof.symbolic.sync.locations import acquires, changes_nothing, releases
 from racefree.proof.symbolic.sync.observing import Observation, observations
 from racefree.proof.symbolic.sync.origins import Origins
 from racefree.proof.symbolic.sync.publishing import published

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from racefree.access import Kind
 from racefree.proof.symbolic.questions import Question, copier, in_grid, own
-from racefree.proof.symbolic.records import Record
-from racefree.proof.symbolic.sync.locations import acquires, changes_nothing, constant, releases
+from racefree.proof.symbolic.records import Record, constant, in_loops_of
+from racefree.proof.symbolic.sync.locations import acquires, changes_nothing, releases
 from racefree.proof.symbolic.sync.observing import Observation, observations
 from racefree.proof.symbolic.sync.origins import Origins, same_program
 from racefree.proof.symbolic.sync.publishing import published
@@ -46,8 +46,7 @@ class Baton:
 
     def turn(self, record: Record, setting: Setting) -> Observation | None:
         """The look of the same rounds that `record` depends on."""
-        loops = self.move.loops
-        if [loop.number for loop in record.loops[: len(loops)]] != [loop.number for loop in loops]:
+        if not in_loops_of(record, self.move):
             return None
         return next((s for s in observations(record, setting.reading) if s == self.seen), None)
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from racefree.access import Kind
 from racefree.proof.symbolic.questions import Question, copier, in_grid
-from racefree.proof.symbolic.records import Record
-from racefree.proof.symbolic.sync.locations import acquires, constant, releases
+from racefree.proof.symbolic.records import Record, constant, in_loops_of
+from racefree.proof.symbolic.sync.locations import acquires, releases
 from racefree.proof.symbolic.sync.observing import Observation, observations
 from racefree.proof.symbolic.sync.origins import Origins
 from racefree.proof.symbolic.sync.publishing import published
@@ -44,10 +44,7 @@ class Lock:
 
     def held(self, record: Record, setting: Setting) -> Observation | None:
         """The success that `record` depends on and whose release comes later in the same rounds, behind a barrier."""
-        loops = [loop.number for loop in self.give.loops]
-        if [loop.number for loop in record.loops[: len(loops)]] != loops:
-            return None
-        if published(record, self.give, setting, (1, 1)) == FALSE:
+        if not in_loops_of(record, self.give) or published(record, self.give, setting, (1, 1)) == FALSE:
             return None
         return next(iter(taken(self, record, setting)), None)
 
@@ -89,7 +86,7 @@ def _frees(give: Record, free: int, held: int) -> bool:
 def _paired(lock: Lock, setting: Setting) -> bool:
     """Every release follows a success of its own, in the same place, and nothing is attempted between the two."""
     inner = lock.take.loops[len(lock.give.loops) :]
-    if [loop.number for loop in lock.take.loops[: len(lock.give.loops)]] != [loop.number for loop in lock.give.loops]:
+    if not in_loops_of(lock.take, lock.give):
         return False
     for seen in taken(lock, lock.give, setting):
         won = compare(Relation.EQ, seen.value, number(lock.free))

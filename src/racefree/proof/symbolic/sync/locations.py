@@ -5,7 +5,7 @@ from __future__ import annotations
 from racefree.access import Kind
 from racefree.graph.program import Int
 from racefree.proof.symbolic.questions import aligned, copier, in_grid
-from racefree.proof.symbolic.records import Record
+from racefree.proof.symbolic.records import Record, spans_programs
 from racefree.proof.symbolic.sync.setting import Setting
 from racefree.proof.symbolic.terms import ZERO, Condition, Relation, Sum, add, both, compare, number
 
@@ -16,8 +16,7 @@ HERE, THERE = 8, 9
 def communicates(record: Record) -> bool:
     """An atomic on one integer, done once per program instance, that all programs see as one."""
     access = record.access
-    whole = access.kind.atomic and access.shape == () and isinstance(access.operands[0].element, Int)
-    return whole and access.scope is not None and access.scope.spans_programs
+    return spans_programs(record) and access.shape == () and isinstance(access.operands[0].element, Int)
 
 
 def releases(record: Record) -> bool:
@@ -34,11 +33,6 @@ def changes_nothing(record: Record) -> bool:
     if access.kind is Kind.CAS:
         return isinstance(written[0], Sum) and written[0] == written[1]
     return access.kind is Kind.RMW and access.rmw in ("add", "or", "xor") and written[0] == ZERO
-
-
-def constant(record: Record, which: int) -> int | None:
-    term = record.written[which]
-    return term.constant if isinstance(term, Sum) and not term.parts else None
 
 
 def writers(atomic: Record, setting: Setting) -> tuple[Record, ...] | None:

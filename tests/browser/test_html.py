@@ -284,6 +284,8 @@ def test_engine_timeline(page: Any, engines: Path) -> None:
     page.goto(engines.as_uri())
     assert page.inner_text(".finding h3") == "RF102 read-write between engines on a (SBUF, partition 0, byte 0)"
     assert page.inner_text(".timeline .readout").startswith("I-1: Matmult on PE, step ")
+    told = "at partition p = 0 (p < 128), byte i*4 + b = 0*4 + 0 = 0 (i < 512, b < 4)"
+    assert page.locator(".arithmetic").all_inner_texts() == [told, told]
     page.focus(".timeline canvas")
     page.keyboard.press("ArrowUp")
     assert " on SP, " in page.inner_text(".timeline .readout")

@@ -11,6 +11,7 @@ from bir_documents import STANDARD, ap, instruction, load, location, module, ten
 
 from racefree.neuron.lnc import CoreVerdict, check_cores
 from racefree.neuron.reading import from_value
+from racefree.report.addresses import arithmetic
 from racefree.verdict import Status
 
 SHARED = [*STANDARD, tensor(location("s", "DRAM", addr=4096), addr_space="Shared"),
@@ -45,6 +46,22 @@ def test_nothing_between_two_cores() -> None:
     found = verdict([write("W")], [read("R")])
     assert (found.status, racing(found)) == (Status.RACES, {("W", "R")})
     assert [(race.race_type, race.first.core, race.second.core) for race in found.races] == [("RAW", 0, 1)]
+
+
+def test_a_race_says_how_both_cores_come_to_the_byte() -> None:
+    later = instruction("R", "DVE", reads=[ap("s", [[2, 4]], offset=9)])
+    (race,) = verdict([write("W")], [later]).races
+    sides = [arithmetic(side.reached_byte, side.reached_partition) for side in (race.first, race.second)]
+    assert sides == ["byte 4096 + i*4 + b = 4096 + 9*4 + 0 = 4132 (i < 16, b < 4)",
+                     "byte 4132 + i*8 + b = 4132 + 0*8 + 0 = 4132 (i < 4, b < 4)"]  # fmt: skip
+
+
+def test_a_race_on_chip_has_a_partition_too() -> None:
+    (race,) = verdict([exchange("X")], [read("R", "b")], allocations=REMOTE).races
+    for side in (race.first, race.second):
+        assert side.reached_partition
+        assert side.reached_byte
+        assert arithmetic(side.reached_byte, side.reached_partition).startswith("partition ")
 
 
 def test_a_barrier_between_them() -> None:

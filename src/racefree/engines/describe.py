@@ -8,8 +8,8 @@ import numpy as np
 
 from racefree.engines.order import Order
 from racefree.engines.program import AccessFlag, EngineProgram, InstructionFlag, MemoryKind
-from racefree.engines.records import EngineAccess, EngineRace
-from racefree.geometry import Unknown, overlap_witness
+from racefree.engines.reaching import Reaches, reach
+from racefree.engines.records import EngineAccess, EngineRace, Reached
 from racefree.verdict import SourceLine
 
 
@@ -27,16 +27,17 @@ class Row:
 def describe(order: Order, row: Row, *, order_name: str) -> EngineRace:
     """The record of one racing pair under one order."""
     program = order.timelines.program
-    byte, partition = _shared_byte(program, row)
+    within, across = _shared_byte(program, row)
     space = program.spaces[int(program.footprints.space[program.accesses.footprint[row.first_access]])]
-    first, second = _side(order, row.first, row.first_access), _side(order, row.second, row.second_access)
+    first = _side(order, row.first, row.first_access, within[0], across[0])
+    second = _side(order, row.second, row.second_access, within[1], across[1])
     last_ordered, first_ordered = _last_ordered(order, row), _first_ordered(order, row)
     return EngineRace(
         race_type=("W" if second.write else "R") + "A" + ("W" if first.write else "R"),
         first=first,
         second=second,
-        byte=byte,
-        partition=partition,
+        byte=within[0].at if within[0] else None,
+        partition=across[0].at if across[0] else None,
         bank=space.bank if space.kind is MemoryKind.PSUM else None,
         last_ordered=last_ordered,
         first_ordered=first_ordered,
@@ -53,7 +54,7 @@ def source_line(program: EngineProgram, instruction: int) -> SourceLine | None:
     return None if site is None else (site.file, site.line, site.function)
 
 
-def _side(order: Order, step: int, access: int) -> EngineAccess:
+def _side(order: Order, step: int, access: int, byte: Reached | None, partition: Reached | None) -> EngineAccess:
     lines = order.timelines
     program = lines.program
     instruction = program.instruction(int(lines.instruction[step]))
@@ -73,18 +74,19 @@ def _side(order: Order, step: int, access: int) -> EngineAccess:
         memory=space.kind.value,
         clock=tuple((thirds + 2) // 3 for thirds in clock),
         source=source_line(program, instruction.index),
+        reached_byte=byte,
+        reached_partition=partition,
     )
 
 
-def _shared_byte(program: EngineProgram, row: Row) -> tuple[int | None, int | None]:
+def _shared_byte(program: EngineProgram, row: Row) -> tuple[Reaches, Reaches]:
+    """How both sides come to one byte that they share, and to its partition."""
     one = program.footprints[int(program.accesses.footprint[row.first_access])]
     other = program.footprints[int(program.accesses.footprint[row.second_access])]
-    within = overlap_witness(one.bytes, other.bytes)
-    byte = None if within is None or isinstance(within, Unknown) else within.byte
-    if one.partitions is None or other.partitions is None:
-        return byte, None
-    across = overlap_witness(one.partitions, other.partitions)
-    return byte, None if across is None or isinstance(across, Unknown) else across.byte
+    across: Reaches = (None, None)
+    if one.partitions is not None and other.partitions is not None:
+        across = reach(one.partitions, other.partitions)
+    return reach(one.bytes, other.bytes), across
 
 
 def _last_ordered(order: Order, row: Row) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from racefree.access import Pattern
 from racefree.errors import Refusal
 from racefree.verdict import SourceLine, Status
 
@@ -13,11 +14,23 @@ COMPILER_EXEMPTIONS = "uses the compiler's exemptions"
 
 
 @dataclass(frozen=True, slots=True)
+class Reached:
+    """The address `at` as a pattern comes to it: its element at `indices`, one for each dim, and `inside` bytes into it."""
+
+    pattern: Pattern
+    indices: tuple[int, ...]
+    inside: int
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
 class EngineAccess:
     """One side of a race. `clock` counts, per engine of the program, the steps known to be under way when it
     starts.
 
     `instruction` is the place in the document, `iteration` that of its loop (0 for the first or outside loops).
+    `reached_byte` and `reached_partition` say how the access comes to the shared byte; None where it is not known, or where
+    the memory has no partitions.
     """
 
     instruction: int
@@ -32,6 +45,8 @@ class EngineAccess:
     memory: str
     clock: tuple[int, ...]
     source: SourceLine | None = None
+    reached_byte: Reached | None = None
+    reached_partition: Reached | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,11 @@ class Footprint:
     bytes: Pattern
     exact: bool = True
 
+    @property
+    def in_dram(self) -> bool:
+        """True where bytes have one coordinate and `partitions` says nothing."""
+        return self.space.split(":")[0] == ARENA
+
 
 @dataclass(frozen=True, slots=True)
 class Place:

@@ -19,6 +19,8 @@ from racefree.access import Site
 from racefree.engines.dependencies import dependency_order
 from racefree.engines.loops import dependency_trips, semaphore_trips
 from racefree.engines.program import EngineProgram
+from racefree.engines.reaching import Reaches, reach
+from racefree.engines.records import Reached
 from racefree.engines.semaphores import semaphore_order
 from racefree.engines.timeline import unroll
 from racefree.errors import Refusal, Refused
@@ -34,7 +36,10 @@ from racefree.verdict import Status
 
 @dataclass(frozen=True, slots=True)
 class CoreAccess:
-    """One side of a race between cores; `index` is the instruction's place in the core's engine program."""
+    """One side of a race between cores; `index` is the instruction's place in the core's engine program.
+
+    `reached_byte` and `reached_partition` say how the access comes to the shared byte; DRAM has no partitions.
+    """
 
     core: int
     index: int
@@ -44,6 +49,8 @@ class CoreAccess:
     write: bool
     buffer: str
     site: Site | None = None
+    reached_byte: Reached | None = None
+    reached_partition: Reached | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +228,13 @@ def _side(core: _Core, touch: Touch) -> CoreAccess:
 def _race(one: _Core, first: Touch, other: _Core, second: Touch) -> CoreRace:
     kinds = {(True, True): "WAW", (True, False): "RAW", (False, True): "WAR"}
     reason = "; ".join(_passes(core, touch) for core, touch in ((one, first), (other, second)))
-    return CoreRace(kinds[first.write, second.write], _side(one, first), _side(other, second), reason)
+    within = reach(first.piece.bytes, second.piece.bytes)
+    across: Reaches = (None, None)
+    if not first.piece.in_dram:
+        across = reach(first.piece.partitions, second.piece.partitions)
+    left = replace(_side(one, first), reached_byte=within[0], reached_partition=across[0])
+    right = replace(_side(other, second), reached_byte=within[1], reached_partition=across[1])
+    return CoreRace(kinds[first.write, second.write], left, right, reason)
 
 
 def _passes(core: _Core, touch: Touch) -> str:

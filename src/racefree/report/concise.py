@@ -12,7 +12,9 @@ def render(report: Report) -> str:
     for occurrence in distinct_findings(report):
         finding = occurrence.finding
         other = f" and {report.place(finding.second.site)}" if finding.second.site != finding.first.site else ""
-        what = f"{finding.rule} {RULES[finding.rule].title} on {finding.first.place}{other}"
+        # Accesses of engines often have no source line: their names tell one race from another.
+        who = "" if occurrence.subject.kind == "launch" else f" by {finding.first.actor} and {finding.second.actor}"
+        what = f"{finding.rule} {RULES[finding.rule].title} on {finding.first.place}{who}{other}"
         lines.append(f"{report.place(occurrence.site)}: {what} [{occurrence.subject.name}]")
     for unanalysed in distinct_gaps(report):
         reason = " ".join(unanalysed.gap.reason.split())

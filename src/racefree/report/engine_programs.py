@@ -9,6 +9,7 @@ from typing import Any
 from racefree.access import Site
 from racefree.engines.records import EngineAccess, EngineRace, EngineVerdict, MissingEdge
 from racefree.report import rules
+from racefree.report.addresses import arithmetic
 from racefree.report.json_format import plain_data
 from racefree.report.model import Claim, Finding, Gap, Side, Subject
 from racefree.verdict import SourceLine, Status
@@ -84,6 +85,7 @@ def _side(race: EngineRace, access: EngineAccess) -> Side:
         place=_place(race, access),
         site=_site(access.source),
         detail=", ".join(detail),
+        arithmetic=arithmetic(access.reached_byte, access.reached_partition),
     )
 
 

@@ -13,8 +13,8 @@ def render(report: Report) -> str:
     for occurrence in distinct_findings(report):
         finding = occurrence.finding
         title = f"{finding.rule} {RULES[finding.rule].title}"
-        message = f"{finding.first.place}: {text.told(finding.first)}; {text.told(finding.second)} at "
-        message += f"{report.place(finding.second.site)}. {finding.reason}"
+        message = f"{finding.first.place}: {text.told(finding.first)}; {text.told_at(report, finding.second)}. "
+        message += finding.reason
         lines.append(_command(report, "error", occurrence.site, title, message))
     for unanalysed in distinct_gaps(report):
         title = f"not analysed: {unanalysed.gap.kind}"
@@ -24,9 +24,11 @@ def render(report: Report) -> str:
 
 
 def _command(report: Report, level: str, site: Site | None, title: str, message: str) -> str:
-    properties = {} if site is None else {"file": report.path(site.file), "line": str(site.line)}
-    if site is not None and site.column:
-        properties["col"] = str(site.column)
+    properties = {} if site is None else {"file": report.path(site.file)}
+    if site is not None and site.line:
+        properties["line"] = str(site.line)
+        if site.column:
+            properties["col"] = str(site.column)
     properties["title"] = title
     return f"::{level} {','.join(f'{name}={_property(value)}' for name, value in properties.items())}::{_data(message)}"
 

@@ -44,10 +44,10 @@ def _case(report: Report, subject: Subject) -> ElementTree.Element:
     )
     if subject.standing is None:
         ElementTree.SubElement(case, "system-out").text = _clean(
-            "\n".join(_allowed(report, a) for a in subject.allowed)
+            "\n".join(_allowed(report, subject, a) for a in subject.allowed)
         )
     elif subject.standing is Status.RACES:
-        _note(case, "failure", [_race(report, f) for f in subject.findings] or ["races"], "race")
+        _note(case, "failure", [_race(report, subject, f) for f in subject.findings] or ["races"], "race")
     elif subject.standing is not Status.OK:
         _note(case, "error", [_gap(report, g) for g in subject.gaps] or [subject.status.value], "not-analysed")
     elif subject.claim is not None:
@@ -68,16 +68,15 @@ def _note(case: ElementTree.Element, tag: str, lines: list[str], kind: str) -> N
     element.text = _clean("\n".join(lines))
 
 
-def _race(report: Report, finding: Finding) -> str:
-    first, second = finding.first, finding.second
+def _race(report: Report, subject: Subject, finding: Finding) -> str:
     return (
-        f"{report.place(finding.site)}: {finding.rule} {RULES[finding.rule].title}: {text.told(first)}; "
-        f"{text.told(second)} at {report.place(second.site)}"
+        f"{report.place(finding.site or subject.site)}: {finding.rule} {RULES[finding.rule].title}: "
+        f"{text.told(finding.first)}; {text.told_at(report, finding.second)}"
     )
 
 
-def _allowed(report: Report, allowed: Allowed) -> str:
-    return f"{_race(report, allowed.finding)}: {text.why_allowed(report, allowed)}"
+def _allowed(report: Report, subject: Subject, allowed: Allowed) -> str:
+    return f"{_race(report, subject, allowed.finding)}: {text.why_allowed(report, allowed)}"
 
 
 def _gap(report: Report, gap: Gap) -> str:

@@ -8,6 +8,7 @@ from racefree.access import Site
 from racefree.neuron.check import CoresVerdict
 from racefree.neuron.lnc import CoreAccess, CoreRace, CoreVerdict
 from racefree.report import rules
+from racefree.report.addresses import arithmetic
 from racefree.report.json_format import plain_data
 from racefree.report.model import Claim, Finding, Gap, Side, Subject
 from racefree.verdict import Status
@@ -72,4 +73,5 @@ def _side(access: CoreAccess) -> Side:
         actor=f"{access.name} on {access.engine} of core {access.core}",
         place=access.buffer,
         site=access.site,
+        arithmetic=arithmetic(access.reached_byte, access.reached_partition),
     )

@@ -46,7 +46,7 @@ def render(report: Report) -> str:
 def _race(report: Report, occurrence: Occurrence) -> str:
     finding, rule = occurrence.finding, RULES[occurrence.finding.rule]
     lines = [f"## {finding.rule}: {rule.title} on `{finding.first.place}`", ""]
-    lines.append(f"`{occurrence.subject.name}`, first met in {_origin(report, occurrence.subject)}.")
+    lines.append(f"`{occurrence.subject.name}`{_origin(report, occurrence.subject)}.")
     for side in (finding.first, finding.second):
         lines += ["", *_access(report, side)]
     lines += ["", f"**Why:** {_escaped(finding.reason)}"]
@@ -56,8 +56,9 @@ def _race(report: Report, occurrence: Occurrence) -> str:
 
 
 def _access(report: Report, side: Side) -> list[str]:
-    lines = [f"{_escaped(text.told(side))}, `{report.place(side.site)}`:"]
     source = report.line(side.site)
+    where = f", `{report.place(side.site)}`" if side.site else ""
+    lines = [f"{_escaped(text.told(side))}{where}{':' if source is not None else '.'}"]
     if source is not None:
         fence = "````" if "```" in source else "```"
         lines += ["", f"{fence}python", source.strip(), fence]
@@ -65,7 +66,11 @@ def _access(report: Report, side: Side) -> list[str]:
 
 
 def _origin(report: Report, subject: Subject) -> str:
-    place = f"the launch at `{report.place(subject.origin)}`" if subject.origin else f"`{subject.name}`"
+    """What to say of a kernel or a program after its name: where it was met."""
+    if subject.kind != "launch":
+        place = f" of `{report.place(subject.site)}`"
+    else:
+        place = f", first met in the launch at `{report.place(subject.origin)}`" if subject.origin else ""
     return f"{place} ({subject.details[0]})" if subject.details else place
 
 

@@ -21,7 +21,7 @@ from racefree.verdict import Status
 class Side:
     """One access of a race. `actor` is who does it (`program (1, 0, 0)`), `place` the memory it meets the other on.
 
-    `arithmetic` says how it got there: equal expressions, from the formula to its value.
+    `arithmetic` says how it got there: equal expressions, from the formula to its value, for each coordinate of the place.
     """
 
     operation: str

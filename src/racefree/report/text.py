@@ -139,6 +139,11 @@ def said(side: Side) -> str:
     return f"{side.operation} of {side.place} by {side.actor}{detail}"
 
 
+def told_at(report: Report, side: Side) -> str:
+    """What `told` says, and where in the source, if that is known."""
+    return f"{told(side)} at {report.place(side.site)}" if side.site else told(side)
+
+
 def told(side: Side) -> str:
     """What `said` says, and how the address came about."""
     return f"{said(side)}, at {side.arithmetic}" if side.arithmetic else said(side)

@@ -6,6 +6,7 @@ import hashlib
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from racefree.config import Settings
@@ -17,6 +18,7 @@ from racefree.workers.crew import HERE, crew
 from racefree.workers.question import INTERNAL_ERROR, Answer, Question, internal
 
 if TYPE_CHECKING:
+    from racefree.cache import Cache
     from racefree.proof.rungs import Options
     from racefree.triton.launches import CapturedConfig, CapturedLaunch
 
@@ -62,6 +64,13 @@ class Analyst:
     _proved: dict[bytes, tuple[int, Answer]] = field(default_factory=dict)
     _whole: dict[tuple[bytes, ...], RaceVerdict] = field(default_factory=dict)
     _maps: dict[bytes, tuple[TensorMap, ...]] = field(default_factory=dict)
+    _cache: Cache | None = None
+
+    def __post_init__(self) -> None:
+        if self.settings.cache is not None:
+            from racefree.cache import Cache
+
+            self._cache = Cache.opened(Path(self.settings.cache))
 
     def decide(self, captured: CapturedLaunch) -> Decided:
         """The launch with its verdict. Equal launches share one verdict object. Only an interrupt is ever raised."""
@@ -182,22 +191,37 @@ class Analyst:
 
     def _fetch(self, unknown: dict[bytes, CapturedConfig]) -> None:
         options = self._options()
+        kept = self._kept(options, (key for key in unknown if key not in self._answers))
+        for key, answer in kept.items():
+            self._learn(key, unknown[key], answer)
         keys = [key for key in unknown if key not in self._answers]
 
         def got(index: int, answer: Answer) -> None:
             key = keys[index]
-            self._answers[key] = answer
-            if answer.fault:
-                self.tracebacks.append(answer.fault)
-            if answer.verdict.status is Status.OK and not THREAD_QUALIFIERS & set(answer.verdict.qualifiers):
-                group, threads = _config_key(unknown[key], threads=False), _threads(unknown[key])
-                if threads >= self._proved.get(group, (0, answer))[0]:
-                    self._proved[group] = threads, answer
+            self._learn(key, unknown[key], answer)
+            if self._cache is not None:
+                self._cache.keep(_with_options(key, options), answer)
 
         asked = (unknown[key] for key in keys)
         questions = [Question(c.module, c.facts, options) for c in asked if c.module and c.facts]
         if questions:
             crew(self.settings.jobs).ask(questions, got)
+
+    def _kept(self, options: Options, keys: Iterable[bytes]) -> dict[bytes, Answer]:
+        """What earlier runs proved of the questions with these keys."""
+        if self._cache is None:
+            return {}
+        full = {_with_options(key, options): key for key in keys}
+        return {full[key]: answer for key, answer in self._cache.answers(full).items()}
+
+    def _learn(self, key: bytes, config: CapturedConfig, answer: Answer) -> None:
+        self._answers[key] = answer
+        if answer.fault:
+            self.tracebacks.append(answer.fault)
+        if answer.verdict.status is Status.OK and not THREAD_QUALIFIERS & set(answer.verdict.qualifiers):
+            group, threads = _config_key(config, threads=False), _threads(config)
+            if threads >= self._proved.get(group, (0, answer))[0]:
+                self._proved[group] = threads, answer
 
     def _options(self) -> Options:
         from racefree.proof.rungs import Options
@@ -316,6 +340,11 @@ def _config_key(config: CapturedConfig, *, threads: bool = True) -> bytes:
                 add(argument.shape, argument.strides, argument.block_shape, argument.padding)
                 _add_tensor(digest, argument.base)
     return digest.digest()
+
+
+def _with_options(key: bytes, options: Options) -> bytes:
+    """A question's key once the options, which are the same throughout one run, count too."""
+    return key + repr(options).encode()
 
 
 def _add_tensor(digest: hashlib.blake2b, tensor: Tensor) -> None:

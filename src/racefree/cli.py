@@ -60,6 +60,7 @@ def racefree_command() -> None:
 @click.option(
     "--jobs", type=click.IntRange(min=1), metavar="N", help="Analyse in so many processes [one for each core]."
 )
+@click.option("--cache", metavar="FOLDER", help="Keep proofs here, and do not prove again what is kept.")
 @click.option("--replay", is_flag=True, help="Check each verdict on a script by a run in Triton's interpreter.")
 @click.option(
     "--replay-programs",
@@ -191,7 +192,7 @@ def _check(paths: Sequence[Path], arguments: Sequence[str], options: dict[str, A
     found = Found()
     with _told_plainly():
         targets = _output_files(options.get("outputs", ()), options.get("shown", "text"))
-        asked = {name: options.get(name) for name in ("target", "lanes", "scope", "budget", "baseline", "jobs")}
+        asked = {name: options.get(name) for name in ("target", "lanes", "scope", "budget", "baseline", "jobs", "cache")}
         chosen = settings(project=paths[0].resolve().parent, **asked)
         files = inputs(paths)
         grid = _grid(options.get("grid"))

@@ -25,7 +25,8 @@ class Settings:
     `budget` scales how long a proof may search: for all interleavings, and for a proof of any grid (about 2 seconds for a
     launch that is decided already, 30 for another).
     `jobs` is how many processes analyse at once, by default one for each core; 1 starts none.
-    `baseline` is a file of races that are known and not reported again; in a pyproject.toml it is relative to that file.
+    `baseline` is a file of races that are known and not reported again, `cache` a folder in which proofs are kept for later
+    runs; in a pyproject.toml both are relative to that file.
     """
 
     target: str | None = None
@@ -34,6 +35,7 @@ class Settings:
     budget: float = 1.0
     baseline: str | None = None
     jobs: int | None = None
+    cache: str | None = None
 
     def __post_init__(self) -> None:
         if self.lanes not in get_args(Lanes):
@@ -48,6 +50,8 @@ class Settings:
             raise InputError(f"target must be a text like cuda:80 or hip:gfx942, not {self.target!r}")
         if self.baseline is not None and not isinstance(self.baseline, str):
             raise InputError(f"baseline must be the name of a file, not {self.baseline!r}")
+        if self.cache is not None and not isinstance(self.cache, str):
+            raise InputError(f"cache must be the name of a folder, not {self.cache!r}")
 
 
 def settings(*, project: Path | None = None, **given: Any) -> Settings:
@@ -84,6 +88,7 @@ def _checked(path: Path) -> dict[str, Any]:
         raise InputError(
             f"{path}: unknown key {unknown[0]!r} in [tool.racefree]; known keys: {', '.join(sorted(known))}"
         )
-    if isinstance(table.get("baseline"), str):
-        return table | {"baseline": str(path.parent / table["baseline"])}
-    return dict(table)
+    beside = {
+        name: str(path.parent / table[name]) for name in ("baseline", "cache") if isinstance(table.get(name), str)
+    }
+    return table | beside

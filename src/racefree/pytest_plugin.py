@@ -20,6 +20,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--racefree-target", metavar="ARCH", help="compile kernels for this target, e.g. cuda:90 [cuda:80]")
     group.addoption("--racefree-baseline", metavar="FILE", help="races that this file knows do not fail a test")
+    group.addoption("--racefree-cache", metavar="FOLDER", help="keep proofs here, and do not prove again what is kept")
     group.addoption(
         "--racefree-output",
         action="append",

@@ -69,7 +69,8 @@ def start(config: pytest.Config, options: Any) -> TestRun:
     outputs = tuple(_output(given) for given in options.racefree_output)
     hands_out = bool(getattr(options, "numprocesses", None)) and "PYTEST_XDIST_WORKER" not in os.environ
     try:
-        chosen = settings(project=config.rootpath, target=options.racefree_target, baseline=options.racefree_baseline)
+        given = {name: getattr(options, f"racefree_{name}") for name in ("target", "baseline", "cache")}
+        chosen = settings(project=config.rootpath, **given)
         known = None if chosen.baseline is None else baseline.read(Path(chosen.baseline))
         draws = formats.pictures([name for name, _ in outputs])
         run = config.stash[_RUN] = TestRun(Analyst(chosen, draws=draws), outputs, known)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from golden_files import matches
 
+from racefree.access import Site
 from racefree.report import formats, json_format, text
 from racefree.report.model import Report, Subject
 from racefree.verdict import Status
@@ -124,20 +127,45 @@ def test_html_is_one_file_with_everything_inside(mixed_report: Report) -> None:
     assert "http" not in page.replace("http-equiv", "")
 
 
-def test_trace_events_of_an_engine_program() -> None:
+def drawn_program(name: str, races: Sequence[dict[str, Any]] = ()) -> Subject:
     timeline = {
         "engines": ["SP", "PE"],
-        "engine": [0, 1],
-        "at": [0, 1],
-        "names": ["I-0", "I-1"],
+        "engine": [0, 1, 0],
+        "at": [0, 1, 1],
+        "names": ["I-0", "I-1", "I-2"],
         "opcodes": ["DMACopy", "Matmult"],
-        "opcode": [0, 1],
-        "edges": [[0, 1]],
-        "races": [{"first": 0, "second": 1, "type": "WAR", "buffer": "a"}],
+        "opcode": [0, 1, 0],
+        "edges": [[0, 1], [1, 2]],
+        "races": list(races),
     }
-    subject = Subject("engine program", "p", Status.RACES, records={"timeline": timeline})
-    events = json.loads(formats.render("trace", Report("0", "/", (subject,))))["traceEvents"]
-    drawn = [(e["name"], e["tid"], e["ts"], e["args"]["races"]) for e in events if e["ph"] == "X"]
-    assert drawn == [("I-0", 0, 0, ["WAR with I-1 on a"]), ("I-1", 1, 1000, ["WAR with I-0 on a"])]
-    assert [(e["ph"], e["tid"], e["id"]) for e in events if e["ph"] in "sf"] == [("s", 0, 0), ("f", 1, 0)]
+    status = Status.RACES if races else Status.OK
+    return Subject("engine program", name, status, site=Site(f"/{name}.json", 0), records={"timeline": timeline})
+
+
+def trace_events_of(*subjects: Subject) -> list[dict[str, Any]]:
+    events: list[dict[str, Any]] = json.loads(formats.render("trace", Report("0", "/", subjects)))["traceEvents"]
+    return events
+
+
+def test_trace_events_of_an_engine_program() -> None:
+    """An arrow that would point back in time is left out: I-2 does not begin after I-1 in this picture."""
+    race = {"first": 0, "second": 1, "type": "WAR", "buffer": "a", "byte": 4, "partition": None}
+    events = trace_events_of(drawn_program("p", [race]))
+    drawn = [(e["name"], e["tid"], e["ts"], e.get("args")) for e in events if e["ph"] == "X"]
+    assert drawn == [("I-0 DMACopy", 2, 0, {"races": ["WAR with I-1 on a"]}),
+                     ("I-1 Matmult", 3, 1000, {"races": ["WAR with I-0 on a"]}), ("I-2 DMACopy", 2, 1000, None)]  # fmt: skip
+    assert [(e["ph"], e["tid"], e["id"]) for e in events if e["ph"] in "sf"] == [("s", 2, 0), ("f", 3, 0)]
     assert {e["args"]["name"] for e in events if e["name"] == "thread_name"} == {"SP", "PE"}
+    assert [e["args"]["name"] for e in events if e["name"] == "process_name"] == ["p of p.json"]
+    spans = [(e["ph"], e["name"], e["ts"], e.get("args")) for e in events if e["ph"] in "be"]
+    assert spans == [("b", "race WAR I-0 / I-1 on a", 0, {"byte": 4}), ("e", "race WAR I-0 / I-1 on a", 2000, None)]
+
+
+def test_no_two_engines_share_a_track_in_perfetto() -> None:
+    """Thread numbers differ over all programs, and none is 0 or that of a process: those are one thread to Perfetto."""
+    events = trace_events_of(*(drawn_program(name) for name in "pqr"))
+    threads = [e["tid"] for e in events if e["name"] == "thread_name"]
+    processes = [e["pid"] for e in events if e["name"] == "process_name"]
+    assert len({0, *threads, *processes}) == 1 + len(threads) + len(processes) == 10
+    arrows = [e["id"] for e in events if e["ph"] == "s"]
+    assert len(set(arrows)) == len(arrows) == 3

@@ -81,6 +81,8 @@ def test_trace_events(run: str) -> None:
         "X": {"tid", "ts", "dur", "cat"},
         "s": {"tid", "ts", "id", "cat"},
         "f": {"tid", "ts", "id", "cat", "bp"},
+        "b": {"ts", "id2", "cat"},
+        "e": {"ts", "id2", "cat"},
     }
     starts: dict[Any, float] = {}
     slices = set()
@@ -93,5 +95,7 @@ def test_trace_events(run: str) -> None:
         elif event["ph"] == "f":
             assert starts.pop(event["id"]) <= event["ts"]
     assert starts == {}
-    tracks = {(e["pid"], e["tid"]) for e in document["traceEvents"] if e["name"] == "thread_name"}
-    assert slices <= tracks
+    tracks = [(e["pid"], e["tid"]) for e in document["traceEvents"] if e["name"] == "thread_name"]
+    assert slices <= set(tracks)
+    races = [event for event in document["traceEvents"] if event["ph"] in "be"]
+    assert len(races) == (2 if run == "engine-racy" else 0)

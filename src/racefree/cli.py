@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import sys
-import threading
 import time
-import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 from typing import Any, NoReturn, TextIO
 
 import click
@@ -22,8 +18,9 @@ from click.core import ParameterSource
 import racefree
 from racefree import baseline
 from racefree.config import settings
-from racefree.errors import InputError, MissingPackage, RacefreeError, UnsupportedVersion
+from racefree.errors import InputError
 from racefree.frontends import Found, FrontEnd, Request, front_end, inputs
+from racefree.process import leave, script_output_on_stderr, stopped_by_signals, told_plainly
 from racefree.replaying import MOST_PROGRAMS
 from racefree.report import exits, formats, text
 from racefree.report.model import Ending, Report
@@ -100,7 +97,7 @@ def check(path: Path, arguments: tuple[str, ...], **options: Any) -> None:
     A script runs in this process up to its kernels, which are analysed and not run; what it prints goes to stderr.
     """
     paths = [path]
-    with _told_plainly():
+    with told_plainly():
         if arguments and (path.is_dir() or not front_end(path).takes_arguments):
             paths, behind = _paths_and_options(path, arguments)
             options |= behind
@@ -157,7 +154,7 @@ def report_command(saved: Path, **options: Any) -> None:
     """Show a report that was saved with `--format json`, in any format."""
     from racefree.report.json_format import parse, read
 
-    with _told_plainly():
+    with told_plainly():
         targets = _output_files(options["outputs"], options["shown"])
         report = read(saved, parse)
         _write(report, targets, options)
@@ -190,9 +187,11 @@ def tile_race() -> None:
 def _check(paths: Sequence[Path], arguments: Sequence[str], options: dict[str, Any]) -> NoReturn:
     start = time.perf_counter()
     found = Found()
-    with _told_plainly():
+    with told_plainly():
         targets = _output_files(options.get("outputs", ()), options.get("shown", "text"))
-        asked = {name: options.get(name) for name in ("target", "lanes", "scope", "budget", "baseline", "jobs", "cache")}
+        asked = {
+            name: options.get(name) for name in ("target", "lanes", "scope", "budget", "baseline", "jobs", "cache")
+        }
         chosen = settings(project=paths[0].resolve().parent, **asked)
         files = inputs(paths)
         grid = _grid(options.get("grid"))
@@ -215,8 +214,8 @@ def _check(paths: Sequence[Path], arguments: Sequence[str], options: dict[str, A
             for file in files
         ]
         known, write_known = _baselines(chosen.baseline, options.get("write_baseline"))
-        with _script_output_on_stderr() as stdout:
-            with _progress(found, quiet=bool(options.get("quiet"))), _stopped_by_signals():
+        with script_output_on_stderr() as stdout:
+            with _progress(found, quiet=bool(options.get("quiet"))), stopped_by_signals():
                 failed = _run(requests, found)
             report = found.report(seconds=time.perf_counter() - start)
             halted = found.interrupted or (report.script is not None and report.script.ending is Ending.INTERRUPTED)
@@ -227,17 +226,7 @@ def _check(paths: Sequence[Path], arguments: Sequence[str], options: dict[str, A
             _own_faults(found, verbose=bool(options.get("verbose")))
             _write(report, targets, options, stdout=stdout)
     code = exits.status(report, interrupted=found.interrupted)
-    _leave(exits.BAD_INPUT if failed and code not in (exits.RACES, exits.INTERRUPTED) else code, halted=halted)
-
-
-def _leave(code: int, *, halted: bool) -> NoReturn:
-    """Exits; at once if the run was interrupted, for threads of its script may go on for long."""
-    here = threading.current_thread()
-    if halted and any(thread is not here and not thread.daemon for thread in threading.enumerate()):
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
+    leave(exits.BAD_INPUT if failed and code not in (exits.RACES, exits.INTERRUPTED) else code, halted=halted)
 
 
 def _replays(options: dict[str, Any]) -> int | None:
@@ -306,70 +295,6 @@ def _own_faults(found: Found, *, verbose: bool) -> None:
         click.echo(found.script.traceback, err=True, nl=False)
     if found.tracebacks and verbose:
         click.echo("\n".join(dict.fromkeys(found.tracebacks)), err=True)
-
-
-@contextmanager
-def _told_plainly() -> Iterator[None]:
-    """Errors a user can act on become one line and exit status 2; anything else is ours, and says so with status 70."""
-    try:
-        yield
-    except (InputError, MissingPackage, UnsupportedVersion) as error:
-        click.echo(f"racefree: {error}", err=True)
-        sys.exit(exits.BAD_INPUT)
-    except (KeyboardInterrupt, click.Abort):
-        click.echo("racefree: interrupted", err=True)
-        sys.exit(exits.INTERRUPTED)
-    except (RacefreeError, Exception) as error:
-        if isinstance(error, click.ClickException | click.exceptions.Exit):
-            raise
-        traceback.print_exc()
-        click.echo(f"racefree: internal error: {type(error).__name__}: {error}; please report this", err=True)
-        sys.exit(exits.INTERNAL_ERROR)
-
-
-@contextmanager
-def _script_output_on_stderr() -> Iterator[TextIO]:
-    """Inside the block whatever is printed goes to stderr, from C and child processes too; yields the real stdout."""
-    sys.stdout.flush()
-    shown = sys.stdout
-    try:
-        number = shown.fileno()
-    except (OSError, ValueError):
-        with redirect_stdout(sys.stderr):
-            yield shown
-        return
-    kept = os.dup(number)
-    with os.fdopen(kept, "w", encoding=shown.encoding, errors=shown.errors) as real:
-        os.dup2(sys.stderr.fileno(), number)
-        try:
-            with redirect_stdout(sys.stderr):
-                yield real
-        finally:
-            shown.flush()
-            real.flush()
-            os.dup2(kept, number)
-
-
-@contextmanager
-def _stopped_by_signals() -> Iterator[None]:
-    """Inside the block SIGTERM acts like Ctrl-C, so that a run that is told to stop still writes what it has."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    owner = os.getpid()
-
-    def stop(number: int, _frame: FrameType | None) -> None:
-        if os.getpid() == owner:
-            raise KeyboardInterrupt
-        signal.signal(number, before)  # a forked child ends as it would have
-        os.kill(os.getpid(), number)
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

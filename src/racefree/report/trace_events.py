@@ -1,7 +1,7 @@
 """The report as trace events, the JSON that Perfetto opens: a track per engine, arrows for what orders them, races marked.
 
-Perfetto takes thread numbers for those of one machine: threads of one number share a track, whatever their process, and thread 0
-and the one with the number of its process are its first thread. So no number is used twice here.
+Perfetto takes thread numbers for those of one machine: threads of one number share a track, whatever their process, and
+thread 0 and the one with the number of its process are its first thread. So no number is used twice here.
 """
 
 from __future__ import annotations

@@ -7,9 +7,12 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from racefree.launch import Launch
+
+_SECONDS_BETWEEN_LOOKS = 1.0
+"""A thread that ends without leaving its place (in the parent of a forked process) wakes nobody."""
 
 
 @dataclass(slots=True, eq=False)
@@ -18,6 +21,7 @@ class Place:
 
     filled_with: Launch | None = None
     left: bool = False
+    thread: threading.Thread = field(default_factory=threading.current_thread)
 
 
 class InOrder:
@@ -26,7 +30,7 @@ class InOrder:
     def __init__(self, add: Callable[[Launch], None]) -> None:
         self._add = add
         self._places: deque[Place] = deque()
-        self._lock = threading.RLock()
+        self._lock = threading.Condition()
 
     @contextmanager
     def place(self) -> Iterator[Place]:
@@ -48,6 +52,16 @@ class InOrder:
             place.left = True
             self._hand_on()
 
+    def settle(self) -> None:
+        """Waits for what has begun, in threads that are alive, and hands it on."""
+        with self._lock:
+            begun = list(self._places)
+            while any(not place.left and place.thread.is_alive() for place in begun):
+                self._lock.wait(_SECONDS_BETWEEN_LOOKS)
+            for place in begun:
+                place.left = True
+        self._hand_on()
+
     def close(self) -> None:
         """Hands on what is there, without waiting for what is still being analysed."""
         with self._lock:
@@ -62,3 +76,4 @@ class InOrder:
                 if place.filled_with is not None:
                     self._add(place.filled_with)
                     place.filled_with = None
+            self._lock.notify_all()

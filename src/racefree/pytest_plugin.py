@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from racefree.testrun import TestLaunches
+    from racefree.testlaunches import TestLaunches
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import os
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,42 +16,22 @@ from racefree import baseline
 from racefree.analysis import Analyst
 from racefree.config import settings
 from racefree.errors import RacefreeError
-from racefree.launch import Launch
 from racefree.report import formats, json_format, text
 from racefree.report.allowances import stale_comments
 from racefree.report.build import launch_subjects, of_launches, of_subjects
-from racefree.report.model import Occurrence, Report, Subject, count, distinct_findings
-from racefree.report.rules import RULES
+from racefree.report.model import Report, Subject, count, distinct_findings
 from racefree.session import deciding
+from racefree.testlaunches import TestLaunches, told
 from racefree.triton.asserts import TOLERATED, make_lenient
-from racefree.verdict import CompiledRaceRecord
 
 _DISREGARDED, _STOPPED = "racefree-disregarded", "racefree-stopped"
 """Properties of a test that found wrong results, and of one that ended with that."""
 
+_BESIDE, _UNFINISHED = "racefree-beside", "racefree-unfinished"
+"""What a worker tells at its end: launches made outside of tests, and by tests without a result."""
+
 _ATTRIBUTE = "racefree"
 """The attribute of a test report that carries what its test launched, as JSON-ready data, to the process that sums up."""
-
-
-@dataclass(slots=True)
-class TestLaunches:
-    """What one test has launched so far, and how many of its checks failed after that and were passed over."""
-
-    __test__ = False
-
-    launches: list[Launch] = field(default_factory=list)
-    passed_over: int = 0
-
-    @property
-    def races(self) -> tuple[CompiledRaceRecord, ...]:
-        return tuple(race for launch in self.launches for race in launch.races)
-
-    def check(self) -> None:
-        """Fail the test here if one of its launches races."""
-        report = of_launches(self.launches)
-        found = distinct_findings(report)
-        if found:
-            pytest.fail(_told(report, found), pytrace=False)
 
 
 _LAUNCHES = pytest.StashKey[TestLaunches]()
@@ -61,21 +40,20 @@ _LAUNCHES = pytest.StashKey[TestLaunches]()
 def start(config: pytest.Config, options: Any) -> TestRun:
     """The one test run of a pytest process, begun at the first call.
 
-    A process that only hands tests to workers takes no launches itself. Raises pytest.UsageError for options that make no
+    It takes launches, and answers for the device, in a process that only hands tests to workers too: there as well conftest
+    files ask for it. Raises pytest.UsageError for options that make no
     sense, and when Triton or torch cannot be used.
     """
     if _RUN in config.stash:
         return config.stash[_RUN]
     outputs = tuple(_output(given) for given in options.racefree_output)
-    hands_out = bool(getattr(options, "numprocesses", None)) and "PYTEST_XDIST_WORKER" not in os.environ
     try:
         given = {name: getattr(options, f"racefree_{name}") for name in ("target", "baseline", "cache")}
         chosen = settings(project=config.rootpath, **given)
         known = None if chosen.baseline is None else baseline.read(Path(chosen.baseline))
         draws = formats.pictures([name for name, _ in outputs])
         run = config.stash[_RUN] = TestRun(Analyst(chosen, draws=draws), outputs, known)
-        if not hands_out:
-            run.take_launches()
+        run.take_launches()
     except RacefreeError as error:
         raise pytest.UsageError(f"--racefree: {error}") from error
     return run
@@ -87,11 +65,14 @@ def _output(given: str) -> tuple[str, Path]:
         raise pytest.UsageError(
             f"--racefree-output {given}: write FORMAT=FILE, FORMAT one of {', '.join(formats.NAMES)}"
         )
-    return name, Path(file)
+    path = Path(file).absolute()
+    if path.is_dir() or not path.parent.is_dir():
+        raise pytest.UsageError(f"--racefree-output {given}: cannot write {file}: no such folder, or it is one")
+    return name, path
 
 
 class TestRun:
-    """Registered as a plugin of one pytest process. A process that only hands tests to workers takes no launches itself."""
+    """Registered as a plugin of one pytest process, be it the only one, a worker, or the one that sums up what workers find."""
 
     __test__ = False
 
@@ -104,14 +85,18 @@ class TestRun:
         self._open = ExitStack()
         self._outside = TestLaunches()
         self._current = self._outside
+        self._all: list[TestLaunches] = []
         self._strict = False
         self._subjects: list[Subject] = []
+        self._beside: list[Subject] = []
+        self._unfinished: list[Subject] = []
+        self._unwritten: list[str] = []
         self._disregarded: list[str] = []
         self._stopped: list[str] = []
 
     def take_launches(self) -> None:
         self._open.enter_context(lenient_tests(self._passes_over))
-        self._open.enter_context(deciding(self._analyst, lambda launch: self._current.launches.append(launch)))
+        self._open.enter_context(deciding(self._analyst, _nobody, queue_now=lambda: self._current.queue))
 
     def _passes_over(self) -> bool:
         """Whether a check that has just failed does not count: it came after a launch, and no kernel ran to make it hold."""
@@ -126,6 +111,7 @@ class TestRun:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         self._current = item.stash.setdefault(_LAUNCHES, TestLaunches())
+        self._all.append(self._current)
         self._strict = _is_strict(item)
         try:
             return (yield)
@@ -137,11 +123,14 @@ class TestRun:
         self, item: pytest.Item, call: pytest.CallInfo[Any]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
-        launches = item.stash.get(_LAUNCHES, TestLaunches())
-        if report.when == "call" and launches.launches:
+        launches = item.stash.get(_LAUNCHES, None)
+        if launches is None:
+            return report
+        # What a setup launches that does well is accounted for by the test itself.
+        if report.when != "setup" or not report.passed:
             self._judge(report, item, call, launches)
-        if report.when == "teardown" and launches.launches:
-            subjects = launch_subjects(launches.launches)
+        if report.when == "teardown":
+            subjects = launch_subjects(launches.untold())
             setattr(report, _ATTRIBUTE, [json_format.plain_data(subject) for subject in subjects])
         return report
 
@@ -149,14 +138,18 @@ class TestRun:
         self, report: pytest.TestReport, item: pytest.Item, call: pytest.CallInfo[Any], launches: TestLaunches
     ) -> None:
         """A race fails the test whatever else it did; a wrong result does not, since no kernel ran to make it right."""
-        found = self._without_known(of_launches(launches.launches))
+        found = self._without_known(of_launches(launches.unjudged()))
         allowed = {str(rule).upper() for mark in item.iter_markers("racefree_allow") for rule in mark.args}
         races = [race for race in distinct_findings(found) if race.finding.rule not in allowed]
         if races:
+            if call.excinfo is not None and not report.passed:
+                report.sections.append(("racefree", f"apart from that it ended with {call.excinfo.exconly()}"))
             report.outcome = "failed"
-            report.longrepr = _told(found, races)
+            report.longrepr = told(found, races)
             if hasattr(report, "wasxfail"):
                 del report.wasxfail
+            return
+        if report.when != "call" or not launches.launches:
             return
         wrong = _wrong_result(report, call) if report.failed and not _is_strict(item) else None
         if wrong is not None:
@@ -178,25 +171,80 @@ class TestRun:
         for data in getattr(report, _ATTRIBUTE, ()):
             self._subjects.append(json_format.structured(data, Subject))
 
-    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        outside = launch_subjects(self._outside.launches)
-        notes = []
-        if outside:
-            notes.append(f"{len(self._outside.launches)} launches were made outside of any test")
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object | None) -> None:
+        """Takes over what a worker of pytest-xdist has that no result of a test brought."""
+        output = getattr(node, "workeroutput", None) or {}
+        found = {
+            name: [json_format.structured(data, Subject) for data in output.get(name, ())]
+            for name in (_BESIDE, _UNFINISHED)
+        }
+        self._unfinished += found[_UNFINISHED]
+        self._add_beside(found[_BESIDE])
+
+    def _add_beside(self, subjects: Iterable[Subject]) -> None:
+        """What one process launched outside of tests. Every process imports the same modules: their launches count once."""
+        known = {_same_launch(subject) for subject in self._beside}
+        self._beside += [subject for subject in subjects if _same_launch(subject) not in known]
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Gathers what no result of a test told: launches made outside of tests, and those of tests that did not end."""
+        for launches in (self._outside, *self._all):
+            launches.queue.close()
+        self._add_beside(launch_subjects(self._outside.untold()))
+        self._unfinished += launch_subjects([launch for test in self._all for launch in test.untold()])
+        output = getattr(session.config, "workeroutput", None)
+        if output is not None:
+            output[_BESIDE] = [json_format.plain_data(subject) for subject in self._beside]
+            output[_UNFINISHED] = [json_format.plain_data(subject) for subject in self._unfinished]
+            return
+        report = self._report()
+        for name, path in self._outputs:
+            try:
+                path.write_text(formats.render(name, report), encoding="utf-8")
+            except OSError as error:
+                self._unwritten.append(f"cannot write {path}: {error.strerror or error}")
+        ended_well = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+        if ended_well and (self._unwritten or distinct_findings(self._beside_report())):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _report(self) -> Report:
+        notes = list(self._unwritten)
+        for subjects, what in (
+            (self._beside, "launches were made outside of any test"),
+            (self._unfinished, "launches were made by tests that did not end"),
+        ):
+            if subjects:
+                notes.append(f"{sum(subject.repeats for subject in subjects)} {what}")
         if self._disregarded:
-            told = f"{len(self._disregarded)} tests found wrong results, which was disregarded, since no kernel ran"
+            wrong = f"{len(self._disregarded)} tests found wrong results, which was disregarded, since no kernel ran"
             cut = f"; {len(self._stopped)} of them ended there, so that what they launch later is not known"
-            notes.append(told + (cut if self._stopped else ""))
-        report = self._without_known(of_subjects((*outside, *self._subjects), notes=notes))
-        report = replace(report, notes=(*report.notes, *stale_comments(report)))
+            notes.append(wrong + (cut if self._stopped else ""))
+        report = self._without_known(of_subjects((*self._beside, *self._unfinished, *self._subjects), notes=notes))
+        return replace(report, notes=(*report.notes, *stale_comments(report)))
+
+    def _beside_report(self) -> Report:
+        """The launches that no test answers for."""
+        return self._without_known(of_subjects((*self._beside, *self._unfinished)))
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        report, beside = self._report(), self._beside_report()
         terminalreporter.section("racefree")
+        for race in distinct_findings(beside):
+            terminalreporter.write_line(text.race(beside, race, text.Options()))
         shown = text.render_gaps(report)
         if shown:
             terminalreporter.write_line(shown)
         for line in (*report.notes, text.summary(count(report))):
             terminalreporter.write_line(line)
-        for name, path in self._outputs:
-            path.write_text(formats.render(name, report), encoding="utf-8")
+
+
+def _same_launch(subject: Subject) -> tuple[Any, ...]:
+    return subject.name, subject.site, subject.origin, subject.details, subject.status
+
+
+def _nobody(_launch: object) -> None:
+    """Hears of no launch: each goes to the test that makes it."""
 
 
 _RUN = pytest.StashKey[TestRun]()
@@ -209,18 +257,20 @@ def _is_strict(item: pytest.Item) -> bool:
 
 def _wrong_result(report: pytest.TestReport, call: pytest.CallInfo[Any]) -> str | None:
     """What a failed test complained of, if it is something that only a kernel that runs can make right."""
-    if call.excinfo is not None and call.excinfo.errisinstance((AssertionError, pytest.fail.Exception)):
+    if call.excinfo is not None and _is_about_results(call.excinfo.value):
         return call.excinfo.exconly()
-    told = str(report.longrepr)
-    return told if call.excinfo is None and told.startswith("[XPASS(strict)]") else None
+    words = str(report.longrepr)
+    return words if call.excinfo is None and words.startswith("[XPASS(strict)]") else None
 
 
-def _told(report: Report, races: Any) -> str:
-    occurrences: list[Occurrence] = list(races)
-    shown = [text.race(report, occurrence, text.Options()) for occurrence in occurrences]
-    rules = sorted({occurrence.finding.rule for occurrence in occurrences})
-    head = f"this test launches kernels that race: {', '.join(f'{rule} {RULES[rule].title}' for rule in rules)}"
-    return "\n\n".join([head, *shown])
+def _is_about_results(error: BaseException) -> bool:
+    """An assertion, or a doctest that shows something else than what it prints."""
+    from doctest import DocTestFailure
+
+    failures = getattr(error, "failures", None)  # several examples of one doctest
+    if isinstance(failures, list) and failures:
+        return all(isinstance(failure, DocTestFailure) for failure in failures)
+    return isinstance(error, (AssertionError, pytest.fail.Exception, DocTestFailure))
 
 
 @contextmanager
@@ -256,5 +306,6 @@ def launches_of(request: pytest.FixtureRequest) -> Iterator[TestLaunches]:
     if request.config.getoption("--racefree"):
         yield launches
         return
-    with deciding(Analyst(settings(project=request.config.rootpath)), launches.launches.append):
+    queue = launches.queue
+    with deciding(Analyst(settings(project=request.config.rootpath)), _nobody, queue_now=lambda: queue):
         yield launches

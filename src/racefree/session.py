@@ -6,18 +6,16 @@ import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from racefree import replaying
 from racefree.analysis import Analyst
-from racefree.computing import SECONDS, Computer
 from racefree.config import Settings, settings
 from racefree.errors import InputError
 from racefree.inorder import InOrder
 from racefree.launch import Launch
-from racefree.replaying import MOST_PROGRAMS, Replayer
+from racefree.replaying import MOST_PROGRAMS, SECONDS, Replayer
 
 if TYPE_CHECKING:
     from racefree.triton.launches import CapturedLaunch
@@ -49,10 +47,6 @@ def analyze(
     launch = Analyst(chosen).decide(capture_one(kernel, args, kwargs, grid, chosen.target)).launch
     _record(launch)
     return launch
-
-
-def _noted(launch: Launch, note: str) -> Launch:
-    return replace(launch, verdict=replace(launch.verdict, notes=(*launch.verdict.notes, note)))
 
 
 def _record(launch: Launch) -> None:
@@ -144,7 +138,7 @@ def _watching(detector: CompiledRaceDetector) -> Iterator[None]:
 
     replayer = None
     if detector.replays is not None:
-        replayer = Replayer(detector.replays, replaying.SECONDS * detector.settings.budget)
+        replayer = Replayer(detector.replays, SECONDS * detector.settings.budget)
     with deciding(detector.analyst, add, replayer=replayer):
         yield
 
@@ -160,8 +154,7 @@ def deciding(
 ) -> Iterator[None]:
     """Take every launch made inside the block, decide it, and hand it to `add`; the taken launch itself goes to `also`.
 
-    With a `replayer`, verdicts are checked by running the launch in Triton's interpreter. If the settings say so, proved
-    launches are run there for what they compute. Launches of several threads are
+    With a `replayer`, verdicts are checked by running the launch in Triton's interpreter. Launches of several threads are
     decided side by side, and `add` hears of them one at a time, in the order in which they were made. A launch whose
     analysis is interrupted is handed over as not analysed before the interrupt goes on its way, to the main thread too.
     With `queue_now`, a launch goes into the queue that this names when the launch is made, and `add` hears of none.
@@ -169,7 +162,6 @@ def deciding(
     from racefree.triton.capture import capturing
 
     queue = InOrder(add)
-    computer = Computer(SECONDS * analyst.settings.budget) if analyst.settings.interpret else None
 
     def take(captured: CapturedLaunch) -> None:
         if also is not None:
@@ -180,12 +172,9 @@ def deciding(
             launch = decided.launch
             if replayer is not None:
                 launch = replayer.checked(launch, captured, capture.running)
-            why_not = "" if computer is None else computer.compute(decided, captured, capture)
-            place.filled_with = _noted(launch, f"not run in Triton's interpreter: {why_not}") if why_not else launch
-        if computer is not None and not why_not:
-            capture.mark_written(())
-        elif decided.storages_written is not None:
-            capture.mark_written(decided.storages_written, why_not)
+            place.filled_with = launch
+        if decided.storages_written is not None:
+            capture.mark_written(decided.storages_written)
 
     with capturing(take, target=analyst.settings.target) as capture:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 
 from racefree.errors import Refused
 from racefree.graph.launch import LaunchFacts
@@ -48,9 +49,24 @@ def _contradiction(side: Side, reason: str) -> Refused:
 
 def _event(program: Program, facts: LaunchFacts, witness: Witness, side: Side, memory: Memory) -> Event | None:
     """The execution a witness names, reached with the values that its schedule observed."""
+    for event in executions(program, facts, witness, side, memory):
+        if event.index == side.access.index and event.iterations == side.iterations:
+            return event
+    return None
+
+
+def executions(
+    program: Program, facts: LaunchFacts, witness: Witness, side: Side, memory: Memory, *, only_scheduled: bool = False
+) -> Iterator[Event]:
+    """What the instance of one side executes, with the values that the schedule of the witness observed.
+
+    `only_scheduled` ends before an atomic that the schedule does not get to. Raises `Unreplayable` where a value is needed
+    that is not known.
+    """
     others = frozenset(a.index for a in accesses(program) if a.index != side.access.index)
     options = Options(may_be_unknown=others, max_steps=MAX_STEPS)
     seen = _observations(witness, side.program)
+    stepped = frozenset(access for _, access, _ in witness.schedule) if only_scheduled else frozenset()
 
     def observe(event: Event) -> Lanes | None:
         if not seen or seen[0][0] != event.index:
@@ -62,9 +78,9 @@ def _event(program: Program, facts: LaunchFacts, witness: Witness, side: Side, m
         return constant(value, result)
 
     for event in drive(steps(program, facts, side.program, memory, options), observe):
-        if event.index == side.access.index and event.iterations == side.iterations:
-            return event
-    return None
+        if not seen and event.index in stepped:
+            return
+        yield event
 
 
 def _observations(witness: Witness, program: Pid) -> deque[tuple[int, int | None]]:

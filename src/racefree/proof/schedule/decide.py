@@ -20,6 +20,7 @@ from racefree.proof.schedule.footprints import Footprint, Footprints
 from racefree.proof.schedule.inside import Insider
 from racefree.proof.schedule.machine import Machine
 from racefree.proof.schedule.relevance import relevance
+from racefree.proof.schedule.rounds import in_rounds
 from racefree.proof.schedule.thread import Entry
 from racefree.verdict import ASSUMES_TERMINATION, ONE_THREAD_PER_LANE, READS_CONTENTS, REPLICAS_LOAD_FIRST, ProofScope
 
@@ -199,7 +200,8 @@ class _Rung:
 
     def _answer(self, explored: list[Exploration], qualifiers: tuple[str, ...]) -> RungResult:
         if self.races:
-            return RungResult(RUNG, "races", races=tuple(self._witnesses(self.races)), qualifiers=qualifiers)
+            races = tuple(in_rounds(self.program, self.facts, w) for w in self._witnesses(self.races))
+            return RungResult(RUNG, "races", races=races, qualifiers=qualifiers)
         refusal = next((e.stuck for e in explored if e.stuck), None)
         if refusal is not None:
             return _passed(refusal)

@@ -38,6 +38,7 @@ MOST_LISTED = 600
 MOST_SUMMED_UP = 1 << 20
 MOST_PAIRS = 40
 MOST_RUNS = 40
+MOST_TOLD = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +167,15 @@ class Contents:
         return Sum(0, ((replace(read, low=table.low, high=table.high), 1),))
 
     def premises(self, conditions: Sequence[Condition]) -> tuple[list[Condition], bool]:
-        """What the tables say about the reads of some conditions, wherever these happen; and whether that is all they say."""
+        """What the tables say about the reads of some conditions, wherever these happen; and whether that is all they say.
+
+        A tile that is sorted makes each of its elements a choice between all: of so many reads not all is said.
+        """
         out: dict[Condition, None] = {}
         complete = True
         for read, guard in guarded_reads(conditions):
+            if len(out) == MOST_TOLD:
+                return [*out], False
             table = self.table(read)
             if table is not None:
                 out[either(negate(guard), table.says(read))] = None

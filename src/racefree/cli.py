@@ -27,6 +27,9 @@ from racefree.report.model import Ending, Report
 from racefree.report.progress import progress
 from racefree.report.rules import RULES, explain
 
+_SETTINGS = ("target", "lanes", "scope", "budget", "baseline", "jobs", "cache", "interpret")
+"""The options that a pyproject.toml can set too."""
+
 _SCRIPT_OPTIONS = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
 
@@ -58,6 +61,9 @@ def racefree_command() -> None:
     "--jobs", type=click.IntRange(min=1), metavar="N", help="Analyse in so many processes [one for each core]."
 )
 @click.option("--cache", metavar="FOLDER", help="Keep proofs here, and do not prove again what is kept.")
+@click.option(
+    "--interpret", is_flag=True, default=None, help="Run proved launches, so that later ones find what they compute."
+)
 @click.option("--replay", is_flag=True, help="Check each verdict on a script by a run in Triton's interpreter.")
 @click.option(
     "--replay-programs",
@@ -189,9 +195,7 @@ def _check(paths: Sequence[Path], arguments: Sequence[str], options: dict[str, A
     found = Found()
     with told_plainly():
         targets = _output_files(options.get("outputs", ()), options.get("shown", "text"))
-        asked = {
-            name: options.get(name) for name in ("target", "lanes", "scope", "budget", "baseline", "jobs", "cache")
-        }
+        asked = {name: options.get(name) for name in _SETTINGS}
         chosen = settings(project=paths[0].resolve().parent, **asked)
         files = inputs(paths)
         grid = _grid(options.get("grid"))

@@ -27,6 +27,7 @@ class Settings:
     `jobs` is how many processes analyse at once, by default one for each core; 1 starts none.
     `baseline` is a file of races that are known and not reported again, `cache` a folder in which proofs are kept for later
     runs; in a pyproject.toml both are relative to that file.
+    `interpret` runs proved launches in Triton's interpreter, so that later launches find what they compute.
     """
 
     target: str | None = None
@@ -36,6 +37,7 @@ class Settings:
     baseline: str | None = None
     jobs: int | None = None
     cache: str | None = None
+    interpret: bool = False
 
     def __post_init__(self) -> None:
         if self.lanes not in get_args(Lanes):
@@ -50,6 +52,8 @@ class Settings:
             raise InputError(f"target must be a text like cuda:80 or hip:gfx942, not {self.target!r}")
         if self.baseline is not None and not isinstance(self.baseline, str):
             raise InputError(f"baseline must be the name of a file, not {self.baseline!r}")
+        if not isinstance(self.interpret, bool):
+            raise InputError(f"interpret must be true or false, not {self.interpret!r}")
         if self.cache is not None and not isinstance(self.cache, str):
             raise InputError(f"cache must be the name of a folder, not {self.cache!r}")
 

@@ -22,6 +22,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--racefree-baseline", metavar="FILE", help="races that this file knows do not fail a test")
     group.addoption("--racefree-cache", metavar="FOLDER", help="keep proofs here, and do not prove again what is kept")
     group.addoption(
+        "--racefree-interpret",
+        action="store_true",
+        default=None,
+        help="run proved launches in Triton's interpreter, so that later ones find what they compute",
+    )
+    group.addoption(
         "--racefree-output",
         action="append",
         default=[],

@@ -10,7 +10,7 @@ from racefree.analysis import _config_key, merge
 from racefree.eager import verdicts
 from racefree.eager.trace import TooMuch
 from racefree.errors import Refusal, Refused
-from racefree.graph.launch import Descriptor, LaunchFacts, Tensor
+from racefree.graph.launch import LaunchFacts
 from racefree.graph.relocate import relocated
 from racefree.launch import Launch
 from racefree.verdict import RaceConfigVerdict, Replay, ReplayOutcome, Status
@@ -117,22 +117,17 @@ def _padded(running: Sequence[Running | None], captured: CapturedLaunch) -> Sequ
 
 def _obstacle(facts: LaunchFacts) -> str:
     """Why the arguments cannot be given to a run, "" if they can."""
-    for name, tensor in _tensors(facts).items():
+    for name, tensor in facts.tensors.items():
         if tensor.storage.why_unknown.startswith("a meta tensor"):
             return f"{name} is a meta tensor, which has no memory"
     return ""
 
 
 def _storages(facts: LaunchFacts) -> list[tuple[int, int]]:
-    return [(tensor.storage.address, tensor.storage.nbytes) for tensor in _tensors(facts).values()]
+    return [(tensor.storage.address, tensor.storage.nbytes) for tensor in facts.tensors.values()]
 
 
 def _shifts(facts: LaunchFacts, asked: LaunchFacts) -> dict[str, int]:
     """By tensor, how far it lies beyond the place that the analysis takes it to lie at."""
-    taken = _tensors(asked)
-    return {name: tensor.address - taken[name].address for name, tensor in _tensors(facts).items()}
-
-
-def _tensors(facts: LaunchFacts) -> dict[str, Tensor]:
-    bases = ((n, a.base if isinstance(a, Descriptor) else a) for n, a in facts.arguments.items())
-    return {name: base for name, base in bases if isinstance(base, Tensor)}
+    taken = asked.tensors
+    return {name: tensor.address - taken[name].address for name, tensor in facts.tensors.items()}

@@ -6,16 +6,19 @@ import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from racefree import replaying
 from racefree.analysis import Analyst
+from racefree.computing import SECONDS, Computer
 from racefree.config import Settings, settings
 from racefree.errors import InputError
 from racefree.inorder import InOrder
 from racefree.launch import Launch
-from racefree.replaying import MOST_PROGRAMS, SECONDS, Replayer
+from racefree.replaying import MOST_PROGRAMS, Replayer
+from racefree.verdict import Status
 
 if TYPE_CHECKING:
     from racefree.triton.launches import CapturedLaunch
@@ -47,6 +50,14 @@ def analyze(
     launch = Analyst(chosen).decide(capture_one(kernel, args, kwargs, grid, chosen.target)).launch
     _record(launch)
     return launch
+
+
+def _noted(launch: Launch, why_not: str) -> Launch:
+    """The launch with a note if it was to be run for what it computes, and could not be."""
+    if not why_not or launch.verdict.status is not Status.OK:
+        return launch
+    note = f"not run in Triton's interpreter: {why_not}"
+    return replace(launch, verdict=replace(launch.verdict, notes=(*launch.verdict.notes, note)))
 
 
 def _record(launch: Launch) -> None:
@@ -108,13 +119,15 @@ def RaceDetector(
     lanes: str | None = None,
     on_launch: OnLaunch | None = None,
     replay_programs: int | None = None,
+    interpret: bool = False,
 ) -> Detector:
     """A detector for `trace`: it decides every launch from the kernel's compiled TTIR, and checks the verdict by a run.
 
     The run is one of Triton's interpreter in a forked process, whose accesses are written down: of the program instances
     that a race names, or of the whole grid where a proof is checked or atomics order the launch, up to `replay_programs`
     instances (256). A verdict that the run contradicts becomes `unsupported` (`internal-error`), and its reason names both
-    sides. What cannot be run is said and does not count as checked. With `compile=True` nothing is ever run.
+    sides. What cannot be run is said and does not count as checked. With `interpret` a proved launch is also run for what it
+    computes, so that the tensors hold it when the next one is made. With `compile=True` nothing is ever run.
 
     With the environment variable `ENABLE_RACE_DETECTOR=0` the detector does nothing.
     """
@@ -122,7 +135,9 @@ def RaceDetector(
         return NullRaceDetector()
     if compile and replay_programs is not None:
         raise InputError("with compile=True nothing is run: leave replay_programs out")
-    chosen = settings(target=target, lanes=lanes)
+    if compile and interpret:
+        raise InputError("with compile=True nothing is run: leave interpret out")
+    chosen = settings(target=target, lanes=lanes, interpret=interpret)
     return CompiledRaceDetector(chosen, on_launch, None if compile else replay_programs or MOST_PROGRAMS)
 
 
@@ -138,7 +153,7 @@ def _watching(detector: CompiledRaceDetector) -> Iterator[None]:
 
     replayer = None
     if detector.replays is not None:
-        replayer = Replayer(detector.replays, SECONDS * detector.settings.budget)
+        replayer = Replayer(detector.replays, replaying.SECONDS * detector.settings.budget)
     with deciding(detector.analyst, add, replayer=replayer):
         yield
 
@@ -154,14 +169,16 @@ def deciding(
 ) -> Iterator[None]:
     """Take every launch made inside the block, decide it, and hand it to `add`; the taken launch itself goes to `also`.
 
-    With a `replayer`, verdicts are checked by running the launch in Triton's interpreter. Launches of several threads are
-    decided side by side, and `add` hears of them one at a time, in the order in which they were made. A launch whose
-    analysis is interrupted is handed over as not analysed before the interrupt goes on its way, to the main thread too.
+    With a `replayer`, verdicts are checked by running the launch in Triton's interpreter; if the settings say so, proved
+    launches are run there for what they compute. Launches of several threads are decided side by side, and `add` hears of
+    them one at a time, in the order in which they were made. A launch whose analysis is interrupted is handed over as not
+    analysed before the interrupt goes on its way, to the main thread too.
     With `queue_now`, a launch goes into the queue that this names when the launch is made, and `add` hears of none.
     """
     from racefree.triton.capture import capturing
 
     queue = InOrder(add)
+    computer = Computer(SECONDS * analyst.settings.budget) if analyst.settings.interpret else None
 
     def take(captured: CapturedLaunch) -> None:
         if also is not None:
@@ -172,9 +189,12 @@ def deciding(
             launch = decided.launch
             if replayer is not None:
                 launch = replayer.checked(launch, captured, capture.running)
-            place.filled_with = launch
-        if decided.storages_written is not None:
-            capture.mark_written(decided.storages_written)
+            why_not = "" if computer is None else computer.compute(decided, captured, capture)
+            place.filled_with = _noted(launch, why_not)
+        if computer is not None and not why_not:
+            capture.mark_written(())
+        elif decided.storages_written is not None:
+            capture.mark_written(decided.storages_written, why_not)
 
     with capturing(take, target=analyst.settings.target) as capture:
         try:

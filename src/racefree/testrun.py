@@ -48,7 +48,7 @@ def start(config: pytest.Config, options: Any) -> TestRun:
         return config.stash[_RUN]
     outputs = tuple(_output(given) for given in options.racefree_output)
     try:
-        given = {name: getattr(options, f"racefree_{name}") for name in ("target", "baseline", "cache")}
+        given = {name: getattr(options, f"racefree_{name}") for name in ("target", "baseline", "cache", "interpret")}
         chosen = settings(project=config.rootpath, **given)
         known = None if chosen.baseline is None else baseline.read(Path(chosen.baseline))
         draws = formats.pictures([name for name, _ in outputs])

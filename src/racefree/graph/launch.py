@@ -70,3 +70,9 @@ class LaunchFacts:
     triton_version: str = ""
     config: dict[str, Any] = field(default_factory=dict)
     constants: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def tensors(self) -> dict[str, Tensor]:
+        """The tensors among the arguments, and the bases of descriptors, by parameter name."""
+        bases = ((n, a.base if isinstance(a, Descriptor) else a) for n, a in self.arguments.items())
+        return {name: base for name, base in bases if isinstance(base, Tensor)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,7 +13,7 @@ from racefree.errors import Refusal, Refused
 from racefree.forking import Rank, guarded
 from racefree.graph.launch import LaunchFacts
 from racefree.triton.arguments import BoundArguments, read_arguments, storages_in
-from racefree.triton.contents import StorageBook
+from racefree.triton.contents import StorageBook, is_borrowed
 from racefree.triton.hostcompile import HostCompiler, definition_site
 from racefree.triton.interpreter import Running
 from racefree.triton.kernel import HostKernel
@@ -79,18 +79,45 @@ class Capture:
         self._caches: dict[int, tuple[Any, dict[str, Any]]] = {}
         self._tuned: dict[int, tuple[Any, set[Any]]] = {}
 
-    def mark_written(self, addresses: Iterable[int]) -> None:
+    def mark_written(self, addresses: Iterable[int], why: str = "") -> None:
         """Says which storages (by start address) the launch being delivered may write: their contents are stale from now on.
 
         Called from `on_launch`, in its thread. A launch about which nothing is said is taken to write every storage it was
-        given.
+        given. `why` says more about why it did not run.
         """
         self._local.told = set(self._local.told or ()) | set(addresses)
+        self._local.why = why
 
     @property
     def running(self) -> tuple[Running | None, ...]:
         """Config by config what the launch being delivered in this thread would have run; to be used in `on_launch` only."""
-        return getattr(self._local, "running", ())
+        delivered: Group | None = getattr(self._local, "delivered", None)
+        return () if delivered is None else tuple(delivered.running)
+
+    def stale(self) -> frozenset[int]:
+        """The start addresses of those storages of the launch being delivered whose contents are not known."""
+        storages = self._delivered().torch_storages
+        with self._delivery:
+            return frozenset(address for address, s in storages.items() if self.book.why_stale(s) is not None)
+
+    def unwritable(self, addresses: Iterable[int]) -> str:
+        """Why one of these storages of the launch being delivered cannot be given new bytes, "" if all can."""
+        storages = self._delivered().torch_storages
+        borrowed = any(is_borrowed(storages[address]) for address in addresses)
+        return "it may write memory that is not torch's own" if borrowed else ""
+
+    def put(self, contents: Mapping[int, bytes], known: Iterable[int]) -> None:
+        """Gives storages of the launch being delivered, by start address, new bytes; `known` ones are not stale any more."""
+        storages = self._delivered().torch_storages
+        with self._delivery:
+            for address, data in contents.items():
+                self.book.put(storages[address], data)
+            for address in known:
+                self.book.mark_clean(storages[address])
+
+    def _delivered(self) -> Group:
+        group: Group = self._local.delivered
+        return group
 
     # ---- launches ----------------------------------------------------------------------------------------------------
 
@@ -178,18 +205,18 @@ class Capture:
                 pending, self._pending = self._pending, []
                 self.launches += 1
             launch = CapturedLaunch(name, site, group.launch_site, tuple(group.configs), (*group.notes, *pending))
-            outer = getattr(self._local, "running", ()), getattr(self._local, "told", None)
-            self._local.running, self._local.told = tuple(group.running), None
+            outer = getattr(self._local, "delivered", None), getattr(self._local, "told", None)
+            self._local.delivered, self._local.told, self._local.why = group, None, ""
             try:
                 self._on_launch(launch)
             finally:
-                told = self._local.told
-                self._local.running, self._local.told = outer
+                told, reason = self._local.told, self._local.why
+                self._local.delivered, self._local.told = outer
                 with self._delivery:
-                    self._mark_stale(group, name, told)
+                    self._mark_stale(group, name, told, reason)
 
-    def _mark_stale(self, group: Group, name: str, told: set[int] | None) -> None:
-        why = f"an earlier launch of {name}, which did not run, writes it"
+    def _mark_stale(self, group: Group, name: str, told: set[int] | None, reason: str) -> None:
+        why = f"an earlier launch of {name}, which did not run{f' ({reason})' if reason else ''}, writes it"
         if group.unknown_writes:
             told = None
         for address, storage in group.torch_storages.items():

@@ -64,7 +64,7 @@ class StorageBook:
         """From now on the contents of a torch storage are not what the real program would see there."""
         with self._lock:
             self._stale[storage._cdata] = _Stale(_weak(storage), why, int(storage.data_ptr()), int(storage.nbytes()))
-            if _is_borrowed(storage):
+            if is_borrowed(storage):
                 self._borrowed[storage.data_ptr()] = storage.nbytes(), why
 
     def distrust_all(self, why: str) -> None:
@@ -78,6 +78,12 @@ class StorageBook:
             found = self._borrowed.get(storage.data_ptr()) if self._borrowed else None
             if found is not None and found[0] <= storage.nbytes():
                 del self._borrowed[storage.data_ptr()]
+
+    def put(self, storage: Any, data: bytes) -> None:
+        """Writes the bytes of a storage of this process's memory. Raises ValueError for one that is not its own to write."""
+        if storage.device.type != "cpu" or is_borrowed(storage) or storage.nbytes() != len(data):
+            raise ValueError("only a storage in memory of torch's own takes bytes, and takes all of them")
+        ctypes.memmove(storage.data_ptr(), data, len(data))
 
     def overwritten(self, tensor: Any, index: Any = ...) -> None:
         """Torch put real values into `tensor[index]`; a stale storage is clean once all of its elements were overwritten."""
@@ -98,7 +104,7 @@ class StorageBook:
         found = self._stale.get(storage._cdata)
         if found is not None and not found.weak.expired():
             return found.why
-        if (self._borrowed or self._stale) and _is_borrowed(storage):
+        if (self._borrowed or self._stale) and is_borrowed(storage):
             with self._lock:
                 start, end = storage.data_ptr(), storage.data_ptr() + storage.nbytes()
                 for address, (nbytes, why) in self._borrowed.items():
@@ -200,7 +206,8 @@ def _rewritten(stale: _Stale, tensor: Any, index: Any) -> bool:
     return bool(stale.rewritten.all())
 
 
-def _is_borrowed(storage: Any) -> bool:
+def is_borrowed(storage: Any) -> bool:
+    """True for memory that torch did not allocate itself, such as an array's of numpy; it may be read-only."""
     return bool(storage.nbytes()) and not storage.resizable()
 
 

@@ -1,4 +1,4 @@
-"""Runs program instances of a launch in Triton's interpreter, in this process, and writes down every access they make.
+"""Runs program instances of a launch in Triton's interpreter, in this process, watching every access they make.
 
 The process is changed for good: only a forked child may do this.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,11 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from racefree.access import Kind
+from racefree.eager.definedness import Definedness, Undefined
 from racefree.eager.trace import Pid, Place, TooMuch, Trace
 from racefree.triton.patches import inside_folders
 
 ACCESSES_IN_A_TURN = 64
 """After so many accesses an instance lets the others go on: it may be waiting for them."""
+
+_TRIED = 2
+"""After so many instances it is told how long all will take. The first one also loads what the interpreter needs."""
 
 
 class Unrunnable(Exception):
@@ -72,6 +77,25 @@ class Interpreter:
         self._recorder.undo()
         return trace
 
+    def compute(self, programs: Sequence[Pid], watcher: Definedness, *, seconds: float) -> None:
+        """Runs the instances one after the other for what they leave in memory.
+
+        Raises `Undefined`, and `Unrunnable` also once they are seen to take longer than that.
+        """
+        self._recorder.trace = watcher
+        start = time.monotonic()
+        try:
+            for done, pid in enumerate(programs, 1):
+                self._recorder.program = done - 1
+                self._builder.set_grid_idx(*pid)
+                self._one()
+                self._recorder.keep()
+                expected = (time.monotonic() - start) / done * len(programs)
+                if done >= _TRIED and expected > seconds:
+                    raise Unrunnable(f"its {len(programs)} instances would take {expected:.0f} seconds")
+        except Exception as error:
+            raise _why(error) from error
+
     def _one(self) -> None:
         self._body(**self._arguments)
 
@@ -81,7 +105,7 @@ def _why(error: BaseException) -> Exception:
 
     innermost: BaseException = error
     while True:
-        if isinstance(innermost, TooMuch | Unrunnable):
+        if isinstance(innermost, TooMuch | Undefined | Unrunnable):
             return innermost
         inner = innermost.__cause__ or innermost.__context__
         if inner is None:
@@ -153,7 +177,7 @@ class _Memory:
 class _Recorder:
     """Stands before the interpreter's ways to memory, which are four."""
 
-    trace: Trace
+    trace: Trace | Definedness
     builder: Any
     memory: _Memory
     program: int = 0
@@ -175,6 +199,10 @@ class _Recorder:
         """Puts back what was written."""
         while self._undo:
             self._undo.pop()()
+
+    def keep(self) -> None:
+        """Leaves what was written as it is."""
+        self._undo.clear()
 
     def _plain(self, kind_of: Any, interpreter: Any, name: str, kind: Kind, *, mask_at: int) -> None:
         real = getattr(kind_of, name)

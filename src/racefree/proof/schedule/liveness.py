@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from racefree.graph.mentions import mentioned
 from racefree.graph.program import Access, Assume, Barrier, Data, For, Guard, If, Op, Program, Statement, Value, While
 from racefree.proof.schedule.relevance import Relevance
 
@@ -49,7 +50,7 @@ def _deciding(statement: Statement, relevance: Relevance) -> set[int]:
     """The values whose integers a statement needs (its bodies included)."""
     match statement:
         case Op() | Data():
-            return _uses(statement) if any(r.index in relevance.values for r in statement.results) else set()
+            return mentioned(statement) if any(r.index in relevance.values for r in statement.results) else set()
         case Access():
             parts = (statement.pointer, statement.mask, statement.other)
             found = {v.index for v in parts if v is not None}
@@ -57,7 +58,7 @@ def _deciding(statement: Statement, relevance: Relevance) -> set[int]:
         case Guard():
             return {statement.condition.index}.union(*(_deciding(s, relevance) for s in statement.body))
         case _:
-            return _uses(statement)
+            return mentioned(statement)
 
 
 def last_uses(program: Program) -> dict[tuple[int, int], tuple[int, ...]]:
@@ -78,7 +79,7 @@ def _body(
     last: dict[int, int] = {}
     for position, statement in enumerate(body):
         defined |= _defines(statement)
-        for index in _uses(statement):
+        for index in mentioned(statement):
             last[index] = position
     kept = {v.index for v in after}
     for position, statement in enumerate(body):
@@ -128,28 +129,3 @@ def _defines(statement: Statement) -> set[int]:
             return set().union(*(_defines(s) for s in statement.body))
         case Barrier() | Assume():
             return set()
-
-
-def _uses(statement: Statement) -> set[int]:
-    """All values a statement and its bodies mention that are not its results."""
-    match statement:
-        case Op() | Data():
-            return {o.index for o in statement.operands}
-        case Access():
-            parts = (statement.pointer, statement.mask, statement.other, *statement.operands)
-            return {v.index for v in parts if v is not None}
-        case Assume():
-            return {statement.condition.index}
-        case Barrier():
-            return set()
-        case Guard():
-            return {statement.condition.index}.union(*(_uses(s) for s in statement.body))
-        case If():
-            yields = {v.index for v in (statement.condition, *statement.then_yields, *statement.else_yields)}
-            return yields.union(*(_uses(s) for s in (*statement.then_body, *statement.else_body)))
-        case For():
-            own = (statement.lower, statement.upper, statement.step, *statement.inits, *statement.yields)
-            return {v.index for v in own}.union(*(_uses(s) for s in statement.body))
-        case While():
-            own = (*statement.inits, statement.condition, *statement.forwarded, *statement.after_yields)
-            return {v.index for v in own}.union(*(_uses(s) for s in (*statement.before, *statement.after)))

@@ -137,6 +137,46 @@ def test_a_reduction_of_integers_is_computed(shown: Shown, step: str, operands: 
     assert shown("%x: tensor<8xi32>", body) == [expected]
 
 
+REORDERED = """
+%r = "tt.reshape"(%x) <{{allow_reorder}}> : (tensor<{shape}xi32>) -> tensor<{reshaped}xi32>
+%0 = "{name}"(%r) <{{axis = 0 : i32{attributes}}}> ({{
+^bb0(%a: i32, %b: i32):
+  %1 = "{step}"(%a, %b) : (i32, i32) -> i32
+  "{name}.return"(%1) : (i32) -> ()
+}}) : (tensor<{reshaped}xi32>) -> {result}
+"""
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        ("8", ["%2:i32 = tt.reduce(%0, axis=0, combine=add)"]),
+        ("2x4", ["%2:8xi32 = tt.reshape(%0, allow_reorder=False)", "%3:i32 = tt.reduce(%2, axis=0, combine=add)"]),
+    ],
+)
+def test_a_sum_of_all_elements_is_the_same_in_any_order(shown: Shown, shape: str, expected: list[str]) -> None:
+    body = REORDERED.format(name="tt.reduce", shape=shape, reshaped="8", attributes="", step="arith.addi", result="i32")
+    reordered = "%1:8xi32 = tt.reshape(%0, allow_reorder=True)"
+    assert shown(f"%x: tensor<{shape}xi32>", body) == [reordered, *expected]
+
+
+@pytest.mark.parametrize(
+    ("name", "reshaped", "attributes", "step", "result"),
+    [
+        ("tt.reduce", "8", "", "arith.subi", "i32"),
+        ("tt.reduce", "2x4", "", "arith.addi", "tensor<4xi32>"),
+        ("tt.scan", "8", ", reverse = false", "arith.addi", "tensor<8xi32>"),
+    ],
+)
+def test_what_depends_on_the_order_keeps_the_reordered_tile(
+    shown: Shown, name: str, reshaped: str, attributes: str, step: str, result: str
+) -> None:
+    body = REORDERED.format(name=name, shape="8", reshaped=reshaped, attributes=attributes, step=step, result=result)
+    told = shown("%x: tensor<8xi32>", body)
+    assert len(told) == 2
+    assert f"{name}(%1, axis=0" in told[1]
+
+
 def test_a_constant_made_outside_comes_along_into_a_combiner(shown: Shown) -> None:
     made = '%m = "arith.constant"() <{value = 7 : i32}> : () -> i32\n'
     fold = FOLD.format(

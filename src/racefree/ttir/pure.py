@@ -141,7 +141,25 @@ def _fold(reader: Reader, op: Operation) -> None:
     elif op.name == "tt.scan":
         _emit(reader, op, axis=axis, combine=combine, reverse=flag(op, "reverse"))
     else:
-        _emit(reader, op, axis=axis, combine=combine)
+        given = reader.operands(op)
+        operands = tuple(_in_order(reader, value) for value in given) if isinstance(combine, str) else given
+        folded: dict[str, Attribute] = {"axis": axis, "combine": combine}
+        reader.body.append(Op(op.name, reader.results(op), operands, folded, reader.site(op.location)))
+
+
+def _in_order(reader: Reader, value: Value) -> Value:
+    """A one-dimensional tile as it was before a reshape that may reorder its elements, else the tile itself.
+
+    Only for a reduction of all its elements by an operation that is associative and commutative: its result is the same in
+    any order. Triton writes a reduction over all axes, of a tile of any shape, as such a reshape and a reduction.
+    """
+    made = next((s for s in reversed(reader.body) if isinstance(s, Op) and value in s.results), None)
+    if made is None or made.name != "tt.reshape" or not made.attributes["allow_reorder"] or len(value.shape) != 1:
+        return value
+    (source,) = made.operands
+    if source.shape == value.shape:
+        return source
+    return reader.op("tt.reshape", (source,), value.element, value.shape, made.site, allow_reorder=False)
 
 
 def _combined(reader: Reader, op: Operation) -> str | Combiner | None:

@@ -192,6 +192,14 @@ def tickets(head, o, STEP: tl.constexpr, WIDTH: tl.constexpr, SCOPE: tl.constexp
 
 
 @triton.jit
+def queue(head, o, total, STEP: tl.constexpr):
+    t = tl.atomic_add(head, STEP, sem="relaxed")
+    while t < total:
+        tl.store(o + t * 4 + tl.arange(0, 4), t)
+        t = tl.atomic_add(head, STEP, sem="relaxed")
+
+
+@triton.jit
 def first(flag, o, OLD: tl.constexpr, NEW: tl.constexpr, WANTED: tl.constexpr):
     if tl.atomic_cas(flag, OLD, NEW, sem="relaxed") == WANTED:
         tl.store(o, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
@@ -42,7 +42,7 @@ from racefree.proof.symbolic.questions import (
     questions,
     violated,
 )
-from racefree.proof.symbolic.records import Reading
+from racefree.proof.symbolic.records import Reading, Record, constant
 from racefree.proof.symbolic.replacing import leaves
 from racefree.proof.symbolic.sync.order import Order, order
 from racefree.proof.symbolic.sync.setting import Setting
@@ -329,7 +329,8 @@ def wraps_nearby(program: Program, facts: LaunchFacts, asker: Asker, *, decided:
     """Whether some integer may wrap at this launch's parameters on a grid at most `NEARBY` times as large along each axis.
 
     True when that cannot be told. Where it is false, the proofs' unbounded integers are what this launch computes. If the
-    launch is `decided`, wrapping for the sake of contents that are not known is left to the proof's qualifier.
+    launch is `decided`, wrapping for the sake of contents that are not known is left to the proof's qualifier, as is always
+    that of a counter that is only counted.
     """
     layout = layout_of(facts)
     reading = lower(program, lambda p: bound_parameter(p, facts, layout), unwritten_loads(program, facts))
@@ -337,16 +338,34 @@ def wraps_nearby(program: Program, facts: LaunchFacts, asker: Asker, *, decided:
     contents = Contents(facts, layout)
     near = contents.replacer(lambda v: _nearby(v, facts, NEARBY))
     bounder = Bounder()
+    drawn = tickets(reading, meeting_pairs(program, facts, by_name=False))
+    counters = {t.name: t for t in drawn if t.won is None}
     for obligation in sorted({o for r in reading.records for o in r.obligations}, key=hash):
         low, high = bounder.of(near.sum(obligation.value))
         if low is not None and high is not None and obligation.low <= low and high <= obligation.high:
             continue
         claims = [violated(obligation), *in_grid(domain, 1)]
         claims += [compare(Relation.LE, variable(grid_size(a)), number(NEARBY * facts.grid[a])) for a in domain.axes]
+        claims += _counted_from(counters, claims, lambda record: initially(record, program, facts, layout))
         answer, model = asker.ask(claims, contents, wants_model=True)
         if answer == "unknown" or (model is not None and (model.exact or not decided)):
             return True
     return False
+
+
+def _counted_from(
+    counters: Mapping[str, Ticket], conditions: Sequence[Condition], initial: Callable[[Record], int | None]
+) -> list[Condition]:
+    """On which side of what its counter held before the launch each number lies that was drawn in some conditions."""
+    out = []
+    for leaf in sorted({leaf for leaf in leaves(*conditions) if isinstance(leaf, Unknown)}, key=hash):
+        ticket = counters.get(leaf.name.partition("@")[0])
+        before = None if ticket is None else initial(ticket.record)
+        step = None if ticket is None else constant(ticket.record, 0)
+        if before is not None and step:
+            drawn, held = Sum(0, ((leaf, 1),)), number(before)
+            out.append(compare(Relation.LE, *((held, drawn) if step > 0 else (drawn, held))))
+    return out
 
 
 def _nearby(var: Var, facts: LaunchFacts, times: int) -> Sum | None:

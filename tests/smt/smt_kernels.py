@@ -76,6 +76,15 @@ def bits(o, C: tl.constexpr, D: tl.constexpr):
 
 
 @triton.jit
+def shifts(o, LOG: tl.constexpr):
+    lane = tl.arange(0, 16)
+    for s in range(LOG):
+        signed = lane - 8
+        place = (lane ^ (1 << s)) + (signed << s) + (signed >> s) + (signed.to(tl.uint32) >> (s + 16)).to(tl.int32)
+        tl.store(o + tl.program_id(0) * 400 + 128 + place, 1)
+
+
+@triton.jit
 def grid_stride(o, n, BLOCK: tl.constexpr, ALL: tl.constexpr):
     at = tl.program_id(0) * BLOCK
     while at < n:

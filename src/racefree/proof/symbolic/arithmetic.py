@@ -29,6 +29,8 @@ from racefree.proof.symbolic.terms import (
     subtract,
 )
 
+MOST_SHIFTS = 16
+
 
 @dataclass(slots=True)
 class Making:
@@ -147,21 +149,29 @@ def _bitwise(m: Making, x: Sequence[Term]) -> Term:
 
 @rule("arith.shli")
 def _shift_left(m: Making, x: Sequence[Term]) -> Term | None:
-    amount = integer(x[1])
-    if m.bits == 1 or amount.parts or not 0 <= amount.constant < m.bits:
-        return None
-    return m.fitting(multiply(integer(x[0]), number(1 << amount.constant)))
+    value = integer(x[0])
+    shifted = _shifted(m, integer(x[1]), lambda power: multiply(value, number(power)))
+    return None if shifted is None else m.fitting(shifted)
 
 
 @rule("arith.shrsi", "arith.shrui")
 def _shift_right(m: Making, x: Sequence[Term]) -> Term | None:
-    amount = integer(x[1])
-    if m.bits == 1 or amount.parts or not 0 <= amount.constant < m.bits:
-        return None
     value = integer(x[0])
-    if m.op.name == "arith.shrui":
+    if m.op.name == "arith.shrui" and m.bits > 1:
         value = m.unsigned(value, m.bits)
-    return m.wrapped(apply(Fn.FLOOR, value, number(1 << amount.constant)), m.bits)
+    shifted = _shifted(m, integer(x[1]), lambda power: apply(Fn.FLOOR, value, number(power)))
+    return None if shifted is None else m.wrapped(shifted, m.bits)
+
+
+def _shifted(m: Making, amount: Sum, by: Callable[[int], Sum]) -> Sum | None:
+    """The value of `by` at the power of two of an amount that is one of few, as the number of a round may be."""
+    low, high = m.bounder.of(amount)
+    if m.bits == 1 or low is None or high is None or low < 0 or high >= m.bits or high - low >= MOST_SHIFTS:
+        return None
+    shifted = by(1 << high)
+    for places in reversed(range(low, high)):
+        shifted = choose(compare(Relation.EQ, amount, number(places)), by(1 << places), shifted)
+    return shifted
 
 
 @rule("arith.minsi", "arith.maxsi", "arith.minui", "arith.maxui")

@@ -76,6 +76,17 @@ def bits(o, C: tl.constexpr, D: tl.constexpr):
 
 
 @triton.jit
+def turns(o, n, FIRST: tl.constexpr):
+    at = o + tl.program_id(0) * 400 + tl.arange(0, 16)
+    a, b, c, last = FIRST, 40, 90, 130
+    for k in range(n):
+        tl.store(at + a + k, k)
+        tl.store(at + last + 100, k)
+        last = a
+        a, b, c = b, c, a
+
+
+@triton.jit
 def shifts(o, LOG: tl.constexpr):
     lane = tl.arange(0, 16)
     for s in range(LOG):

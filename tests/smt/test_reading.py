@@ -54,6 +54,7 @@ CASES = {
     "tile transposed": (k.tile, (2, 3), {"o": ints(400), "n": 11, "PITCH": 12, "TRANS": True}),
     "bits": (k.bits, (2,), {"o": ints(400), "C": 5, "D": 22}),
     "bits negative": (k.bits, (2,), {"o": ints(400), "C": 6, "D": -4}),
+    "turns": (k.turns, (2,), {"o": ints(900), "n": 8, "FIRST": 3}),
     "shifts": (k.shifts, (2,), {"o": ints(1 << 17), "LOG": 4}),
     "grid stride": (k.grid_stride, (3,), {"o": ints(100), "n": 90, "BLOCK": 8, "ALL": True}),
     "own stride": (k.grid_stride, (3,), {"o": ints(100), "n": 30, "BLOCK": 8, "ALL": False}),

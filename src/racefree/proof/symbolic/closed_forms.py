@@ -1,7 +1,8 @@
 """What a loop carries, as a term over the number of its round, where that can be told from one round alone.
 
 A carried value whose next value is itself plus something the loop does not change is `first + round * step`; one whose next
-value does not depend on the round before is that value of the round before.
+value does not depend on the round before is that value of the round before. Values that change places, as two buffers do, are
+what the others start with, by turns.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from racefree.proof.symbolic.terms import (
     ZERO,
     Choose,
     Condition,
+    Fn,
     Read,
     Relation,
     Sum,
@@ -23,6 +25,7 @@ from racefree.proof.symbolic.terms import (
     Unknown,
     Var,
     add,
+    apply,
     choose,
     compare,
     is_condition,
@@ -32,13 +35,15 @@ from racefree.proof.symbolic.terms import (
     variable,
 )
 
+MOST_TURNS = 4
+
 
 def closed(
     names: Sequence[Var], inits: Sequence[Term | None], nexts: Sequence[Term | None], round_: Var
 ) -> list[Term | None]:
     """The term of each carried value at round `round_`, or None. `names` stand for the values at the start of a round."""
-    known: dict[Var, Sum] = {}
-    forms: list[Term | None] = [None] * len(names)
+    known = _by_turns(names, inits, nexts, round_)
+    forms: list[Term | None] = [known.get(name) for name in names]
     private = set(names) | {round_}
     changed = True
     while changed:
@@ -51,6 +56,36 @@ def closed(
                 forms[n] = known[name] = form
                 changed = True
     return forms
+
+
+def _by_turns(
+    names: Sequence[Var], inits: Sequence[Term | None], nexts: Sequence[Term | None], round_: Var
+) -> dict[Var, Sum]:
+    """The terms of values each of which takes the place of another, all round."""
+    place = {name: n for n, name in enumerate(names)}
+    source = [None if (v := _variable(following)) is None else place.get(v) for following in nexts]
+    out: dict[Var, Sum] = {}
+    for n, name in enumerate(names):
+        turns, at = [n], source[n]
+        while at is not None and at not in turns and len(turns) < MOST_TURNS:
+            turns.append(at)
+            at = source[at]
+        first = [integer(i) for i in (inits[t] for t in turns) if i is not None and not is_condition(i)]
+        if at != n or len(turns) == 1 or len(first) < len(turns):
+            continue
+        turn = apply(Fn.MOD, variable(round_), number(len(turns)))
+        out[name] = first[-1]
+        for k in reversed(range(len(turns) - 1)):
+            out[name] = choose(compare(Relation.EQ, turn, number(k)), first[k], out[name])
+    return out
+
+
+def _variable(term: Term | None) -> Var | None:
+    """The variable that a term is."""
+    if not isinstance(term, Sum) or term.constant or len(term.parts) != 1:
+        return None
+    ((atom, factor),) = term.parts
+    return atom if isinstance(atom, Var) and factor == 1 else None
 
 
 def _form(name: Var, init: Sum, following: Sum, round_: Var, private: set[Var], known: dict[Var, Sum]) -> Sum | None:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn
 
 import click
 from click.core import ParameterSource
 
 import racefree
-from racefree import baseline
+from racefree import baseline, writing
 from racefree.config import settings
 from racefree.errors import InputError
 from racefree.frontends import Found, FrontEnd, Request, front_end, inputs
@@ -161,9 +159,9 @@ def report_command(saved: Path, **options: Any) -> None:
     from racefree.report.json_format import parse, read
 
     with told_plainly():
-        targets = _output_files(options["outputs"], options["shown"])
+        targets = writing.targets(options["outputs"], options["shown"])
         report = read(saved, parse)
-        _write(report, targets, options)
+        writing.write(report, targets, _text_options(options), sys.stdout)
     sys.exit(exits.status(report))
 
 
@@ -194,7 +192,7 @@ def _check(paths: Sequence[Path], arguments: Sequence[str], options: dict[str, A
     start = time.perf_counter()
     found = Found()
     with told_plainly():
-        targets = _output_files(options.get("outputs", ()), options.get("shown", "text"))
+        targets = writing.targets(options.get("outputs", ()), options.get("shown", "text"))
         asked = {name: options.get(name) for name in _SETTINGS}
         chosen = settings(project=paths[0].resolve().parent, **asked)
         files = inputs(paths)
@@ -213,7 +211,7 @@ def _check(paths: Sequence[Path], arguments: Sequence[str], options: dict[str, A
                 queues=options.get("queues", "ignored"),
                 compiler_exemptions=options.get("compiler_exemptions", False),
                 replays=_replays(options),
-                draws=formats.pictures([name for name, _ in targets]),
+                draws=formats.pictures([target.format for target in targets]),
             )
             for file in files
         ]
@@ -228,7 +226,7 @@ def _check(paths: Sequence[Path], arguments: Sequence[str], options: dict[str, A
             elif known is not None:
                 report = baseline.applied(report, known)
             _own_faults(found, verbose=bool(options.get("verbose")))
-            _write(report, targets, options, stdout=stdout)
+            writing.write(report, targets, _text_options(options), stdout)
     code = exits.status(report, interrupted=found.interrupted)
     leave(exits.BAD_INPUT if failed and code not in (exits.RACES, exits.INTERRUPTED) else code, halted=halted)
 
@@ -314,49 +312,10 @@ def _progress(found: Found, *, quiet: bool) -> Iterator[None]:
         found.progress.close()
 
 
-def _write(
-    report: Report, targets: Sequence[tuple[str, Path | None]], options: dict[str, Any], *, stdout: TextIO | None = None
-) -> None:
-    stream = stdout or sys.stdout
-    for name, path in targets:
-        if path is not None:
-            rendered = _rendered(name, report, options, colour=False)
-            try:
-                path.write_text(rendered, encoding="utf-8")
-            except OSError as error:
-                raise InputError(f"cannot write {path}: {error.strerror or error}") from error
-            continue
-        colour = name == "text" and stream.isatty() and "NO_COLOR" not in os.environ
-        try:
-            stream.write(_rendered(name, report, options, colour=colour))
-            stream.flush()
-        except BrokenPipeError:  # whoever reads has seen enough; the exit status still tells the answer
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def _rendered(name: str, report: Report, options: dict[str, Any], *, colour: bool) -> str:
-    if name != "text":
-        return formats.render(name, report)
-    width = shutil.get_terminal_size((100, 24)).columns
-    verbose, quiet = bool(options.get("verbose")), bool(options.get("quiet"))
-    return text.render(report, text.Options(verbose=verbose, quiet=quiet, colour=colour, width=width))
-
-
-def _output_files(outputs: Sequence[str], shown: str) -> list[tuple[str, Path | None]]:
-    """(format, file) pairs; a file of None is stdout, which stays unused when a FILE without a format takes its place."""
-    targets: list[tuple[str, Path | None]] = []
-    on_stdout = True
-    for output in outputs:
-        name, equals, file = output.partition("=")
-        named = bool(equals) and name in formats.NAMES
-        targets.append((name, Path(file)) if named else (shown, Path(output)))
-        on_stdout &= named
-    if on_stdout:
-        targets.append((shown, None))
-    for _name, path in targets:
-        if path is not None and (not path.parent.is_dir() or path.is_dir()):
-            raise InputError(f"cannot write {path}: no such folder, or it is one")
-    return targets
+def _text_options(options: dict[str, Any]) -> text.Options:
+    return text.Options(
+        verbose=bool(options.get("verbose")), quiet=bool(options.get("quiet")), width=writing.terminal_width()
+    )
 
 
 def _grid(given: str | None) -> tuple[int, int, int] | None:

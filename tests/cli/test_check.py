@@ -125,6 +125,13 @@ def test_options_behind_a_script_are_the_script_s_and_it_is_said(check: Check, s
     assert "--mine" not in done.stderr
 
 
+def test_a_second_script_is_an_argument_and_it_is_said(check: Check, script: Write) -> None:
+    path = script("fill[(4,)](torch.zeros(64), 64, BLOCK=16, STEP=16)")
+    result = check(path, path, "other.py", path)
+    assert result.stdout.count(f"note: {path} was an argument of {path} and was not checked itself") == 1
+    assert "other.py" not in result.stdout
+
+
 def test_script_without_launches(check: Check, script: Write) -> None:
     path = script("print('nothing launched')\n")
     done = check(path)
@@ -398,3 +405,32 @@ def test_script_that_asks_for_itself_is_overheard(check: Check, script: Write) -
     done = check(script(body))
     assert last_line(done.stdout) == summary(3, races=1, racing=1, proved=2)
     assert done.exit_code == 1
+
+
+def test_text_that_stdout_cannot_express_is_escaped(script: Write) -> None:
+    racy = script("fill[(4,)](torch.zeros(64), 64, BLOCK=16, STEP=8)")
+    racy.write_text(racy.read_text(encoding="utf-8").replace("# line 9", "# Zeile 9 → é"), encoding="utf-8")
+    done = run(["-m", "racefree", "check", str(racy)], env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 1, done.stderr
+    assert "# Zeile 9 \\u2192 \\xe9" in done.stdout
+
+
+def test_an_output_that_cannot_be_written_stops_no_other(script: Write, tmp_path: Path) -> None:
+    path = script("fill[(4,)](torch.zeros(64), 64, BLOCK=16, STEP=8)")
+    done = run(
+        ["-m", "racefree", "check", "--output=html=/dev/full", f"--output=json={tmp_path / 'report.json'}", str(path)]
+    )
+    assert done.returncode == 2
+    assert "racefree: cannot write /dev/full: No space left on device" in done.stderr
+    assert "1 races in 1" in last_line(done.stdout)
+    assert (tmp_path / "report.json").exists()
+
+
+def test_a_full_stdout_is_told_plainly(script: Write) -> None:
+    path = script("fill[(4,)](torch.zeros(64), 64, BLOCK=16, STEP=8)")
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "racefree", "check", str(path)]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == "racefree: cannot write stdout: No space left on device"
+    assert "Traceback" not in done.stderr

@@ -65,6 +65,7 @@ def check(request: Request, found: Found) -> None:
     found.script = script
     if script.ending is Ending.FINISHED and not found.launches:
         found.notes.append(f"{request.path} launched no Triton kernel, so nothing was checked")
+    found.notes += _unchecked_scripts(request)
     found.tracebacks += analyst.tracebacks
     if replayer is not None:
         found.tracebacks += replayer.tracebacks
@@ -73,6 +74,12 @@ def check(request: Request, found: Found) -> None:
         ]
         agreeing = outcomes.count(ReplayOutcome.AGREES)
         found.notes.append(f"{agreeing} of {len(outcomes)} verdicts were checked by a run in Triton's interpreter")
+
+
+def _unchecked_scripts(request: Request) -> list[str]:
+    """What follows a script is its own, even if it looks like a list of scripts to check."""
+    scripts = [word for word in request.arguments if word.endswith(".py") and Path(word).is_file()]
+    return [f"{word} was an argument of {request.path} and was not checked itself" for word in dict.fromkeys(scripts)]
 
 
 def _keep(request: Request, found: Found) -> Callable[[CapturedLaunch], None] | None:

@@ -290,7 +290,7 @@ def fingerprint(report: Report, subject: Subject, finding: Finding, *, root: str
             parts += [identity_path(report, caller.file, root), (report.line(caller) or "").strip()]
         if side.site is None or subject.kind != "launch":
             parts.append(side.actor)
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
+    return hashlib.sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()[:20]
 
 
 def identity_path(report: Report, file: str, root: str | None = None) -> str:

@@ -154,7 +154,7 @@ def _location(
     """A place in a file; of a `side`, the region is as wide as what the text puts its caret under."""
     shown = report.path(site.file)
     inside = not PurePath(shown).is_absolute() and not shown.startswith("<")
-    artifact: Json = {"uri": quote(shown), "uriBaseId": _ROOT} if inside else {"uri": _uri(site.file)}
+    artifact: Json = {"uri": _quoted(shown), "uriBaseId": _ROOT} if inside else {"uri": _uri(site.file)}
     region: Json = {"startLine": max(site.line, 1)}
     if site.column:
         region["startColumn"] = site.column
@@ -184,4 +184,9 @@ def _invocation(report: Report) -> Json:
 
 def _uri(file: str) -> str:
     path = PurePath(file)
-    return path.as_uri() if path.is_absolute() else quote(file)
+    return path.as_uri() if path.is_absolute() else _quoted(file)
+
+
+def _quoted(file: str) -> str:
+    """A relative path as a URI, also of a name that is no text but bytes."""
+    return quote(file, errors="surrogateescape")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from racefree.access import Dim, Pattern
+from racefree.access import Dim, Pattern, Site
 from racefree.cli import racefree_command
 from racefree.engines.builder import ProgramBuilder
 from racefree.engines.check import check
@@ -18,7 +18,8 @@ from racefree.engines.program import AccessFlag, EngineProgram, MemoryKind
 from racefree.engines.records import EngineVerdict
 from racefree.report import engine_programs, html
 from racefree.report.engine_timeline import timeline
-from racefree.report.model import Report
+from racefree.report.model import Report, Subject
+from racefree.verdict import Status
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -278,6 +279,42 @@ def test_filter_and_choosing_another_launch(page: Any, launches: Path) -> None:
     assert "Proved for " in page.inner_text("#detail")
     page.fill("#filter", "no such kernel")
     assert page.inner_text("#shown") == "0 of 2 shown"
+
+
+@pytest.mark.parametrize("width", [400, 1200])
+def test_what_is_chosen_in_a_long_list_is_seen(page: Any, many: Path, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 700})
+    page.goto(many.as_uri())
+    last = page.locator("#subjects button").last
+    last.scroll_into_view_if_needed()
+    last.click()
+    top, bottom = page.evaluate(
+        "(r => [r.top, r.bottom])(document.querySelector('#detail h2').getBoundingClientRect())"
+    )
+    assert 0 <= top < bottom <= 700
+    assert page.evaluate("document.activeElement.textContent") == last.text_content()
+    assert last.text_content() == "proved race-free kernel299 k.py:299 grid 300×2"
+    page.fill("#filter", "n: 17;")
+    assert page.inner_text("#shown") == "1 of 300 shown"
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """300 launches, none with a race."""
+    subjects = tuple(
+        Subject(
+            "launch",
+            f"kernel{n}",
+            Status.OK,
+            site=Site("/k.py", n),
+            details=(f"n: {n};",),
+            records={"grid": [n + 1, 2, 1]},
+        )
+        for n in range(300)
+    )
+    path = tmp_path_factory.mktemp("long") / "long.html"
+    path.write_text(html.render(Report("0", "/", subjects)), encoding="utf-8")
+    return path
 
 
 def test_engine_timeline(page: Any, engines: Path) -> None:

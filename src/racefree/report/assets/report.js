@@ -14,14 +14,25 @@ const words = { races: "races", unsupported: "not analysed", vacuous: "vacuous",
 
 for (const note of report.notes) document.getElementById("notes").append(element("li", note));
 
+function gridOf(subject) {
+  // Tells launches of one line apart.
+  const sizes = subject.grid ? [...subject.grid] : [];
+  while (sizes.length > 1 && sizes[sizes.length - 1] === 1) sizes.pop();
+  return sizes.length ? ` grid ${sizes.join("\u00d7")}` : "";
+}
+
 const entries = report.subjects.map((subject, index) => {
   const item = element("li"), button = element("button");
   button.type = "button";
   button.append(element("span", words[subject.status], `status ${subject.status}`), document.createTextNode(` ${subject.name}`));
-  button.append(element("span", ` ${subject.origin || subject.place}${subject.repeats > 1 ? ` x${subject.repeats}` : ""}`, "soft"));
-  button.onclick = () => show(index);
+  button.append(element("span", ` ${subject.origin || subject.place}${gridOf(subject)}${subject.repeats > 1 ? ` x${subject.repeats}` : ""}`, "soft"));
+  button.onclick = () => {
+    show(index);
+    const top = detail.getBoundingClientRect().top;
+    if (top < 0 || top > window.innerHeight * 0.6) detail.scrollIntoView();
+  };
   item.append(button); list.append(item);
-  const haystack = [subject.name, subject.place, subject.origin, words[subject.status], subject.kind, ...subject.allowed, ...subject.gaps.flatMap((g) => [g.kind, g.reason]),
+  const haystack = [subject.name, subject.place, subject.origin, words[subject.status], subject.kind, ...subject.details, ...subject.allowed, ...subject.gaps.flatMap((g) => [g.kind, g.reason]),
     ...subject.findings.flatMap((f) => [f.rule, f.title, f.reason, ...f.sides.flatMap((s) => [s.said, s.where])])].join("\n").toLowerCase();
   return { item, button, haystack };
 });

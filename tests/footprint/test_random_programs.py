@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from racefree.graph.program import For, Program, walk
 from racefree.proof.footprint import survey as surveying
 from racefree.proof.footprint.evaluate import Footprint
 from racefree.proof.footprint.listing import _epochs
-from racefree.proof.footprint.shadow import extents_of, points
+from racefree.proof.footprint.shadow import Lattice, cover, extents_of, merged, points
 from racefree.proof.footprint.survey import Facts, evaluation, prepare
 from racefree.proof.footprint.values import I64
 from racefree.proof.replay.enumeration import Rules, enumerate_races
@@ -89,6 +90,39 @@ def test_footprints_hold_every_execution(seed: int, monkeypatch: pytest.MonkeyPa
     assert from_footprints(program, facts, step_all=False) == expected
     monkeypatch.setattr(surveying, "CELL_LIMIT", 200)
     assert from_footprints(program, facts, step_all=False) == expected
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_cover_holds_every_element_and_merged_ranges_hold_their_bytes(seed: int) -> None:
+    program, facts = generate(seed)
+    for chunk in surveying.survey(prepare(program, facts), Facts()):
+        rows = len(chunk.programs)
+        for footprint in chunk.footprints:
+            part = points(footprint, footprint.where.may, rows, 0, 1 << 22)
+            if part is None:
+                continue
+            elements = set(zip(part.rows.tolist(), part.cell.tolist(), part.address.tolist(), strict=True))
+            over = cover(footprint, part, rows)
+            if over is not None:
+                assert elements <= _elements(over, part.extents)
+            ranges = merged(part, chunk.programs)
+            told = {
+                (o, b) for o, s, e in zip(ranges.programs, ranges.starts, ranges.ends, strict=True) for b in range(s, e)
+            }
+            size = part.elem_bytes
+            assert told == {(chunk.programs[row], start + i) for row, _, start in elements for i in range(size)}
+
+
+def _elements(lattice: Lattice, extents: tuple[int, ...]) -> set[tuple[int, int, int]]:
+    """(row, cell, address) of every element of a lattice."""
+    found = set()
+    for row, base, coefs, low, high in zip(
+        lattice.rows.tolist(), lattice.base.tolist(), lattice.coefs, lattice.low, lattice.high, strict=True
+    ):
+        for indices in product(*(range(int(a), int(b)) for a, b in zip(low, high, strict=True))):
+            cell = int(np.ravel_multi_index(indices, extents)) if extents else 0
+            found.add((row, cell, base + sum(int(c) * i for c, i in zip(coefs, indices, strict=True))))
+    return found
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -93,10 +93,11 @@ def _keyed(left: Points, right: Points) -> tuple[I64, I64, I64, I64]:
     whole = size == right.elem_bytes and not any(((side.address - low) % size).any() for side in (left, right))
     out: list[I64] = []
     for side in (left, right):
-        width = 1 if whole else side.elem_bytes
-        ids = np.repeat(np.arange(len(side.address)), width)
-        offset = np.tile(np.arange(width), len(side.address))
-        out += [ids, (side.rows[ids] * span) + side.address[ids] - low + offset]
+        ids, key = np.arange(len(side.address)), side.rows * span + (side.address - low)
+        if not whole:
+            ids, key = np.repeat(ids, side.elem_bytes), np.repeat(key, side.elem_bytes)
+            key += np.tile(np.arange(side.elem_bytes), len(side.address))
+        out += [ids, key]
     return out[0], out[1], out[2], out[3]
 
 

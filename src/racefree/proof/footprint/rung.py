@@ -18,7 +18,7 @@ from racefree.proof.footprint.evaluate import Footprint
 from racefree.proof.footprint.order import Rules, perhaps, rules
 from racefree.proof.footprint.possible import Flows, possible_dependences
 from racefree.proof.footprint.running import race_by_running
-from racefree.proof.footprint.shadow import Lattice, Merged, Points, Shadow, merged
+from racefree.proof.footprint.shadow import Lattice, Merged, Points, Shadow, cover, merged, present
 from racefree.proof.footprint.survey import Chunk, Facts, Launch, prepare, survey
 from racefree.proof.footprint.values import I64, Region, Unknown
 from racefree.proof.footprint.within import Question
@@ -454,6 +454,7 @@ def _search(
 ) -> tuple[within.Clash | None, within.Clash | None]:
     """An unordered pair by barriers and dependence alone, and one that remains when a lane is one thread."""
     shown: within.Clash | None = None
+    rows = len(chunk.programs)
     if isinstance(a, Lattice) and isinstance(b, Lattice):
         bare = within.clash(question, a, b, owned=False)
         if bare is None:
@@ -465,7 +466,18 @@ def _search(
             chosen, shown = rest.rows, bare
         else:
             chosen = bare.rows
+    elif _apart_though_covered(question, a, b, rows):
+        return None, None
     else:
-        chosen = np.intersect1d(a.rows, b.rows)
-    found = listing.listed(question, f_region, g_region, chosen, len(chunk.programs))
+        chosen = np.flatnonzero(present(a, rows) & present(b, rows))
+    found = listing.listed(question, f_region, g_region, chosen, rows)
     return found.bare or shown, found.owned
+
+
+def _apart_though_covered(question: Question, a: Shadow, b: Shadow, rows: int) -> bool:
+    """True when not even lattices that hold all the elements, and more, have a pair that barriers and dependence leave open.
+
+    A pair that they have says nothing: the masks may leave it out.
+    """
+    over_a, over_b = cover(question.f, a, rows), cover(question.g, b, rows)
+    return over_a is not None and over_b is not None and within.clash(question, over_a, over_b, owned=False) is None

@@ -75,8 +75,11 @@ class Merged:
 
 
 def merged(part: Points, programs: I64) -> Merged:
-    runs = merge_runs(part.address, part.address + part.elem_bytes, programs[part.rows])
-    phases = frozenset(np.unique(part.address % part.elem_bytes).tolist())
+    next_to = (part.address[1:] == part.address[:-1] + part.elem_bytes) & (part.rows[1:] == part.rows[:-1])
+    breaks = np.flatnonzero(~next_to) + 1
+    heads, lasts = np.append(0, breaks), np.append(breaks, len(part.address)) - 1
+    runs = merge_runs(part.address[heads], part.address[lasts] + part.elem_bytes, programs[part.rows[heads]])
+    phases = frozenset(np.flatnonzero(np.bincount(part.address % part.elem_bytes)).tolist())
     return Merged(runs.owner, runs.starts, runs.ends, phases)
 
 
@@ -91,6 +94,23 @@ def shadow(footprint: Footprint, region: Region, rows: int, origin: int, cell_li
     if isinstance(footprint.address, Affine) and isinstance(region, Box):
         return _lattice(footprint, footprint.address, region, rows, origin)
     return points(footprint, region, rows, origin, cell_limit)
+
+
+def present(part: Shadow, rows: int) -> Bits:
+    """Which rows have elements."""
+    found = np.zeros(rows, dtype=np.bool_)
+    found[part.rows] = True
+    return found
+
+
+def cover(footprint: Footprint, part: Shadow, rows: int) -> Lattice | None:
+    """A lattice that holds all the elements of a footprint at address 0, and others where a mask leaves some out."""
+    if isinstance(part, Lattice):
+        return part
+    if not isinstance(footprint.address, Affine):
+        return None
+    whole = Box(present(part, rows), (None,) * len(part.extents))
+    return _lattice(footprint, footprint.address, whole, rows, 0)
 
 
 def _column(coef: Coef, rows: int) -> I64:

@@ -25,6 +25,9 @@ from racefree.proof.footprint.values import I64, Region, TooBig
 CELL_LIMIT = 1 << 23
 """Cells of one dense array: 64 MB of int64."""
 
+CHUNK_CELLS = 1 << 21
+"""The same for an array of several programs at once: larger ones are slower, for they fall out of the caches."""
+
 MOST_PROGRAMS = 1 << 24
 
 
@@ -137,7 +140,7 @@ def survey(launch: Launch, used: Facts, start: int = 0, stop: int | None = None)
             )
         except TooBig as big:
             if len(programs) > 1:
-                size = max(1, min(len(programs) // 2, CELL_LIMIT // big.cells_per_row))
+                size = max(1, min(len(programs) // 2, _cell_limit(len(programs)) // big.cells_per_row))
                 continue
             foldable = {k: n for k, n in state.loop_extents.items() if k not in stepped}
             if not foldable:
@@ -157,13 +160,17 @@ def survey(launch: Launch, used: Facts, start: int = 0, stop: int | None = None)
 
 def placed(launch: Launch, footprint: Footprint, region: Region, rows: int) -> Shadow | None:
     """The bytes of a footprint; a lattice stays one only where each row keeps to one cluster."""
-    found = shadow(footprint, region, rows, 0, CELL_LIMIT)
+    found = shadow(footprint, region, rows, 0, _cell_limit(rows))
     if not isinstance(found, Lattice):
         return found
     starts, ends = found.patterns().spans()
     if (launch.space.home(starts) == launch.space.home(ends - 1)).all():
         return found
-    return points(footprint, region, rows, 0, CELL_LIMIT)
+    return points(footprint, region, rows, 0, _cell_limit(rows))
+
+
+def _cell_limit(programs: int) -> int:
+    return CELL_LIMIT if programs == 1 else min(CHUNK_CELLS, CELL_LIMIT)
 
 
 def evaluation(launch: Launch, programs: I64, stepped: frozenset[int] = frozenset()) -> Evaluation:
@@ -173,7 +180,7 @@ def evaluation(launch: Launch, programs: I64, stepped: frozenset[int] = frozense
         launch.space,
         launch.slice,
         launch.pids(programs),
-        cell_limit=CELL_LIMIT,
+        cell_limit=_cell_limit(len(programs)),
         stepped=stepped,
         written=launch.written,
     )

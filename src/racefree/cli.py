@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import click
 from click.core import ParameterSource
@@ -161,8 +161,9 @@ def report_command(saved: Path, **options: Any) -> None:
     with told_plainly():
         targets = writing.targets(options["outputs"], options["shown"])
         report = read(saved, parse)
-        writing.write(report, targets, _text_options(options), sys.stdout)
-    sys.exit(exits.status(report))
+        done = _written(report, targets, options, sys.stdout)
+    code = exits.status(report)
+    sys.exit(code if done or code == exits.RACES else exits.BAD_INPUT)
 
 
 @click.command(context_settings=_SCRIPT_OPTIONS)
@@ -226,7 +227,7 @@ def _check(paths: Sequence[Path], arguments: Sequence[str], options: dict[str, A
             elif known is not None:
                 report = baseline.applied(report, known)
             _own_faults(found, verbose=bool(options.get("verbose")))
-            writing.write(report, targets, _text_options(options), stdout)
+            failed |= not _written(report, targets, options, stdout)
     code = exits.status(report, interrupted=found.interrupted)
     leave(exits.BAD_INPUT if failed and code not in (exits.RACES, exits.INTERRUPTED) else code, halted=halted)
 
@@ -312,10 +313,16 @@ def _progress(found: Found, *, quiet: bool) -> Iterator[None]:
         found.progress.close()
 
 
-def _text_options(options: dict[str, Any]) -> text.Options:
-    return text.Options(
-        verbose=bool(options.get("verbose")), quiet=bool(options.get("quiet")), width=writing.terminal_width()
-    )
+def _written(report: Report, targets: Sequence[writing.Target], options: dict[str, Any], stdout: TextIO) -> bool:
+    """Whether all was written; if not, stderr says what was not."""
+    verbose, quiet = bool(options.get("verbose")), bool(options.get("quiet"))
+    shown = text.Options(verbose=verbose, quiet=quiet, width=writing.terminal_width())
+    try:
+        writing.write(report, targets, shown, stdout)
+    except InputError as error:
+        click.echo(f"racefree: {error}", err=True)
+        return False
+    return True
 
 
 def _grid(given: str | None) -> tuple[int, int, int] | None:

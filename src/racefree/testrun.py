@@ -91,6 +91,7 @@ class TestRun:
         self._beside: list[Subject] = []
         self._unfinished: list[Subject] = []
         self._unwritten: list[str] = []
+        self._lost = 0
         self._disregarded: list[str] = []
         self._stopped: list[str] = []
 
@@ -174,7 +175,10 @@ class TestRun:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object | None) -> None:
         """Takes over what a worker of pytest-xdist has that no result of a test brought."""
-        output = getattr(node, "workeroutput", None) or {}
+        output = getattr(node, "workeroutput", None)
+        if output is None:
+            self._lost += 1
+            return
         found = {
             name: [json_format.structured(data, Subject) for data in output.get(name, ())]
             for name in (_BESIDE, _UNFINISHED)
@@ -216,6 +220,8 @@ class TestRun:
         ):
             if subjects:
                 notes.append(f"{sum(subject.repeats for subject in subjects)} {what}")
+        if self._lost:
+            notes.append(f"{self._lost} workers ended early; what the tests that they were at launched is not known")
         if self._disregarded:
             wrong = f"{len(self._disregarded)} tests found wrong results, which was disregarded, since no kernel ran"
             cut = f"; {len(self._stopped)} of them ended there, so that what they launch later is not known"

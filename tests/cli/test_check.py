@@ -420,7 +420,7 @@ def test_an_output_that_cannot_be_written_stops_no_other(script: Write, tmp_path
     done = run(
         ["-m", "racefree", "check", "--output=html=/dev/full", f"--output=json={tmp_path / 'report.json'}", str(path)]
     )
-    assert done.returncode == 2
+    assert done.returncode == 1
     assert "racefree: cannot write /dev/full: No space left on device" in done.stderr
     assert "1 races in 1" in last_line(done.stdout)
     assert (tmp_path / "report.json").exists()
@@ -431,6 +431,15 @@ def test_a_full_stdout_is_told_plainly(script: Write) -> None:
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-m", "racefree", "check", str(path)]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 2
+    assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == "racefree: cannot write stdout: No space left on device"
     assert "Traceback" not in done.stderr
+
+
+def test_a_clean_run_that_could_not_say_so_exits_2(check: Check, script: Write, tmp_path: Path) -> None:
+    path = script("fill[(4,)](torch.zeros(64), 64, BLOCK=16, STEP=16)")
+    result = check("--output=html=/dev/full", f"--output=json={tmp_path / 'report.json'}", path)
+    assert (result.exit_code, last_line(result.stdout)[-18:]) == (2, "1 proved race-free")
+    again = CliRunner().invoke(racefree_command, ["report", "--output=html=/dev/full", str(tmp_path / "report.json")])
+    assert again.exit_code == 2
+    assert "cannot write /dev/full" in again.stderr

@@ -91,6 +91,7 @@ class TestRun:
         self._beside: list[Subject] = []
         self._unfinished: list[Subject] = []
         self._unwritten: list[str] = []
+        self._ended: list[Any] = []
         self._lost = 0
         self._disregarded: list[str] = []
         self._stopped: list[str] = []
@@ -174,7 +175,10 @@ class TestRun:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object | None) -> None:
-        """Takes over what a worker of pytest-xdist has that no result of a test brought."""
+        """Takes over what a worker of pytest-xdist has that no result of a test brought; an interrupted one ends twice."""
+        if node in self._ended:
+            return
+        self._ended.append(node)
         output = getattr(node, "workeroutput", None)
         if output is None:
             self._lost += 1

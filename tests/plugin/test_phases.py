@@ -194,9 +194,10 @@ def test_a_race_outside_of_tests_fails_the_run(workers: tuple[str, ...], tmp_pat
     assert "1 launches: 1 races in 1" in done.stdout
 
 
-def test_what_an_interrupted_test_launched_is_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["one process", "a worker"])
+def test_what_an_interrupted_test_launched_is_kept(workers: tuple[str, ...], tmp_path: Path) -> None:
     suite = "from kernels import launch\ndef test_cut():\n    launch(8)\n    raise KeyboardInterrupt\n"
-    done = run(tmp_path, suite, "--racefree-output", "json=races.json")
+    done = run(tmp_path, suite, "--racefree-output", "json=races.json", *workers)
     assert done.returncode == pytest.ExitCode.INTERRUPTED
     assert "1 launches were made by tests that did not end" in done.stdout
     assert "1 launches: 1 races in 1" in done.stdout

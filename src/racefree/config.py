@@ -92,6 +92,10 @@ def _checked(path: Path) -> dict[str, Any]:
         raise InputError(
             f"{path}: unknown key {unknown[0]!r} in [tool.racefree]; known keys: {', '.join(sorted(known))}"
         )
+    try:
+        Settings(**table)
+    except InputError as error:
+        raise InputError(f"{path}: [tool.racefree]: {error}") from error
     beside = {
         name: str(path.parent / table[name]) for name in ("baseline", "cache") if isinstance(table.get(name), str)
     }

@@ -31,7 +31,7 @@ def test_given_beats_environment_beats_project(tmp_path: Path, monkeypatch: pyte
     [
         (
             "targett = 3",
-            "unknown key 'targett' in [tool.racefree]; known keys: baseline, budget, jobs, lanes, scope, target",
+            "unknown key 'targett' in [tool.racefree]; known keys: baseline, budget, cache, interpret, jobs, lanes, scope, target",
         ),
         ("target = 80", "target must be a text like cuda:80"),
         ('lanes = "loose"', "lanes must be one of default, strict, not 'loose'"),
@@ -39,6 +39,8 @@ def test_given_beats_environment_beats_project(tmp_path: Path, monkeypatch: pyte
         ("budget = 0", "budget must be a positive factor, not 0"),
         ("budget = true", "budget must be a positive factor, not True"),
         ("baseline = 3", "baseline must be the name of a file, not 3"),
+        ("cache = true", "cache must be the name of a folder, not True"),
+        ("interpret = 1", "interpret must be true or false, not 1"),
         ("lanes = [", "pyproject.toml"),
     ],
 )
@@ -47,6 +49,7 @@ def test_wrong_settings(tmp_path: Path, table: str, said: str, monkeypatch: pyte
     with pytest.raises(InputError) as raised:
         settings(project=project(tmp_path, table))
     assert said in str(raised.value)
+    assert "pyproject.toml: " in str(raised.value)
 
 
 def test_baseline_of_a_project_is_relative_to_its_file(tmp_path: Path) -> None:

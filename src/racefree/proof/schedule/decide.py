@@ -33,7 +33,8 @@ class Budget:
     transitions after a first race. `seconds` on the clock are the safety net.
 
     A group of more than `small_group` instances has too many interleavings unless most of them are alike, or one of the
-    first shows a race: it gets a tenth of the transitions.
+    first shows a race: it gets a tenth of the transitions. Where these do not suffice, races are looked for among the first
+    `opening` instances alone: the others need not have started.
     """
 
     transitions: int = 60_000
@@ -41,6 +42,7 @@ class Budget:
     statements: int = 200_000
     after_race: int = 300
     small_group: int = 12
+    opening: int = 4
     seconds: float = 30.0
 
     def times(self, factor: float) -> Budget:
@@ -90,6 +92,8 @@ class _Rung:
     races: list[_Found] = field(default_factory=list)
     doubts: list[_Found] = field(default_factory=list)
     groups_final: bool = True
+    blurred: set[int] = field(default_factory=set)
+    places: list[tuple[int, int]] = field(default_factory=list)
 
     def run(self) -> RungResult:
         pids = [
@@ -108,7 +112,7 @@ class _Rung:
         )
         initial: dict[int, int | None] = {}
         groups = self._explore_all(machine, pids, initial)
-        self._collect(footprints, insider, groups)
+        self._collect(footprints, insider, groups, self._openings(machine, groups, initial))
         qualifiers = []
         if any(e.spun for _, e in groups):
             qualifiers.append(ASSUMES_TERMINATION)
@@ -127,26 +131,23 @@ class _Rung:
     ) -> list[tuple[list[Pid], Exploration]]:
         """Instances that share no atomic cell never order each other, so each group is explored alone."""
         deadline = time.monotonic() + self.budget.seconds
-        blurred: set[int] = set()
-        places: list[tuple[int, int]] = []
         groups = [[pid] for pid in pids]
         known: dict[tuple[Pid, ...], Exploration] = {}
         while True:
             for group in groups:
                 key = tuple(group)
                 if key not in known:
-                    allowed = self.budget.for_group(len(group))
-                    explorer = Explorer(machine, group, blurred=blurred, places=places, initial=initial, budget=allowed)
+                    explorer = self._explorer(machine, group, initial)
                     known[key] = explorer.run(self.budget.after_race, deadline)
                     if known[key].over_budget and time.monotonic() > deadline:
                         self.groups_final = False
                         return [(g, known[tuple(g)]) for g in groups if tuple(g) in known]
             again = [known[tuple(g)] for g in groups]
-            fresh = [p for e in again for p in e.missed if p not in places]
-            dim = set().union(*(e.blurred for e in again)) - blurred
+            fresh = [p for e in again for p in e.missed if p not in self.places]
+            dim = set().union(*(e.blurred for e in again)) - self.blurred
             if fresh or dim:
-                places = [*places, *dict.fromkeys(fresh)]
-                blurred = blurred | dim
+                self.places = [*self.places, *dict.fromkeys(fresh)]
+                self.blurred = self.blurred | dim
                 known = {}
                 continue
             merged = _merge(groups, again)
@@ -154,11 +155,36 @@ class _Rung:
                 return [(g, known[tuple(g)]) for g in groups]
             groups = merged
 
+    def _explorer(self, machine: Machine, group: list[Pid], initial: dict[int, int | None]) -> Explorer:
+        allowed = self.budget.for_group(len(group))
+        return Explorer(machine, group, blurred=self.blurred, places=self.places, initial=initial, budget=allowed)
+
+    def _openings(
+        self, machine: Machine, groups: list[tuple[list[Pid], Exploration]], initial: dict[int, int | None]
+    ) -> list[tuple[list[Pid], Exploration]]:
+        """What the first instances of each group do that has too many interleavings: it tells of races, and proves nothing."""
+        deadline = time.monotonic() + self.budget.seconds
+        out = []
+        for pids, explored in groups:
+            if explored.over_budget and not explored.races and len(pids) > self.budget.opening:
+                few = pids[: self.budget.opening]
+                found = self._explorer(machine, few, initial).run(self.budget.after_race, deadline)
+                if not found.blurred - self.blurred and all(place in self.places for place in found.missed):
+                    out.append((few, replace(found, doubts=[])))
+        return out
+
     # ---- collecting --------------------------------------------------------------------------------------------------
 
-    def _collect(self, footprints: Footprints, insider: Insider, groups: list[tuple[list[Pid], Exploration]]) -> None:
+    def _collect(
+        self,
+        footprints: Footprints,
+        insider: Insider,
+        groups: list[tuple[list[Pid], Exploration]],
+        openings: list[tuple[list[Pid], Exploration]],
+    ) -> None:
         every = footprints.all
-        for pids, explored in groups:
+        explorations = (*groups, *openings)
+        for pids, explored in explorations:
             for pairs, into in ((explored.races, self.races), (explored.doubts, self.doubts)):
                 for pair in pairs:
                     first, second = pair.entries
@@ -167,7 +193,7 @@ class _Rung:
                     programs = (pids[pair.programs[0]], pids[pair.programs[1]])
                     at = (pair.meeting.first, pair.meeting.second)
                     self._file(into, _Found(sides, pair.entries, at, programs, schedule))
-        owners = {entry: pids[m] for pids, e in groups for m, mine in enumerate(e.entries) for entry in mine}
+        owners = {entry: pids[m] for pids, e in explorations for m, mine in enumerate(e.entries) for entry in mine}
         for finding in insider.findings:
             into = self.races if finding.finding == "race" else self.doubts
             owner = owners.get(finding.second, groups[0][0][0])

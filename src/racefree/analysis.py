@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from racefree.config import Settings
 from racefree.errors import Refusal
-from racefree.graph.launch import Argument, Descriptor, Scalar, Storage, Tensor
+from racefree.graph.launch import Argument, Descriptor, Scalar, Tensor
+from racefree.keys import block_threads, config_key, with_options
 from racefree.launch import ArgumentSummary, Launch, Pictures, TensorMap
 from racefree.verdict import THREAD_QUALIFIERS, ProofScope, RaceConfigVerdict, RaceVerdict, Status
 from racefree.workers.crew import HERE, crew
@@ -85,7 +85,7 @@ class Analyst:
     def _asked(self, captured: CapturedLaunch) -> _Asked | Exception:
         try:
             asked = replace(captured, configs=tuple(_relocated(config) for config in captured.configs))
-            return _Asked(asked, tuple(_config_key(config) for config in asked.configs))
+            return _Asked(asked, tuple(config_key(config) for config in asked.configs))
         except Exception as error:
             self.tracebacks.append(traceback.format_exc())
             return error
@@ -174,8 +174,8 @@ class Analyst:
         threads hold fewer replicas. So the one with the most is asked about before the others.
         """
         unknown = {key: config for key, config in pairs if key not in self._answers and _is_question(config)}
-        alike = {key: _config_key(config, threads=False) for key, config in unknown.items()}
-        by_threads = sorted(unknown, key=lambda key: _threads(unknown[key]))
+        alike = {key: config_key(config, threads=False) for key, config in unknown.items()}
+        by_threads = sorted(unknown, key=lambda key: block_threads(unknown[key]))
         leaders = {alike[key]: key for key in by_threads}
         self._share(unknown, alike)
         self._fetch({key: config for key, config in unknown.items() if leaders[alike[key]] == key})
@@ -186,7 +186,7 @@ class Analyst:
         """Answers, of what is still `unknown`, whatever a proof for at least as many threads answers."""
         for key, group in alike.items():
             threads, proof = self._proved.get(group, (0, None))
-            if key not in self._answers and proof is not None and _threads(unknown[key]) <= threads:
+            if key not in self._answers and proof is not None and block_threads(unknown[key]) <= threads:
                 self._answers[key] = replace(proof, verdict=replace(proof.verdict, seconds=0.0))
 
     def _fetch(self, unknown: dict[bytes, CapturedConfig]) -> None:
@@ -200,7 +200,7 @@ class Analyst:
             key = keys[index]
             self._learn(key, unknown[key], answer)
             if self._cache is not None:
-                self._cache.keep(_with_options(key, options), answer)
+                self._cache.keep(with_options(key, options), answer)
 
         asked = (unknown[key] for key in keys)
         questions = [Question(c.module, c.facts, options) for c in asked if c.module and c.facts]
@@ -211,7 +211,7 @@ class Analyst:
         """What earlier runs proved of the questions with these keys."""
         if self._cache is None:
             return {}
-        full = {_with_options(key, options): key for key in keys}
+        full = {with_options(key, options): key for key in keys}
         return {full[key]: answer for key, answer in self._cache.answers(full).items()}
 
     def _learn(self, key: bytes, config: CapturedConfig, answer: Answer) -> None:
@@ -219,7 +219,7 @@ class Analyst:
         if answer.fault:
             self.tracebacks.append(answer.fault)
         if answer.verdict.status is Status.OK and not THREAD_QUALIFIERS & set(answer.verdict.qualifiers):
-            group, threads = _config_key(config, threads=False), _threads(config)
+            group, threads = config_key(config, threads=False), block_threads(config)
             if threads >= self._proved.get(group, (0, answer))[0]:
                 self._proved[group] = threads, answer
 
@@ -247,11 +247,6 @@ class Analyst:
 
 def _is_question(config: CapturedConfig) -> bool:
     return config.failure is None and config.facts is not None and config.module is not None
-
-
-def _threads(config: CapturedConfig) -> int:
-    """Of one block of a program instance."""
-    return 0 if config.facts is None else config.facts.num_warps * config.facts.warp_size
 
 
 def _failed(captured: CapturedLaunch, error: Exception) -> Decided:
@@ -310,47 +305,3 @@ def _relocated(config: CapturedConfig) -> CapturedConfig:
     if config.facts is None or config.module is None:
         return config
     return replace(config, facts=relocated(config.facts, config.module.text))
-
-
-def _config_key(config: CapturedConfig, *, threads: bool = True) -> bytes:
-    """Equal keys mean equal questions: same module, same facts, contents included; config kwargs do not count.
-
-    Without `threads`, neither does the number of threads of each block.
-    """
-    digest = hashlib.blake2b(digest_size=32)
-
-    def add(*values: object) -> None:
-        digest.update(repr(values).encode())
-
-    if config.module is None or config.facts is None:
-        add(config.config, config.failure)
-        return digest.digest()
-    facts = config.facts
-    add(config.module.text, facts.kernel, facts.grid, facts.target, facts.triton_version, facts.num_ctas)
-    if threads:
-        add(facts.num_warps, facts.warp_size)
-    for name, argument in facts.arguments.items():
-        add(name, type(argument).__name__)
-        match argument:
-            case Scalar():
-                add(argument.value)
-            case Tensor():
-                _add_tensor(digest, argument)
-            case Descriptor():
-                add(argument.shape, argument.strides, argument.block_shape, argument.padding)
-                _add_tensor(digest, argument.base)
-    return digest.digest()
-
-
-def _with_options(key: bytes, options: Options) -> bytes:
-    """A question's key once the options, which are the same throughout one run, count too."""
-    return key + repr(options).encode()
-
-
-def _add_tensor(digest: hashlib.blake2b, tensor: Tensor) -> None:
-    shape = (tensor.address, tensor.element_bytes, tensor.dtype, tensor.shape, tensor.strides)
-    digest.update(repr(shape).encode())
-    storage: Storage = tensor.storage
-    digest.update(repr((storage.address, storage.nbytes, storage.contents is None, storage.why_unknown)).encode())
-    if storage.contents is not None:
-        digest.update(storage.contents.data)

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from racefree.analysis import _config_key, merge
+from racefree.analysis import merge
 from racefree.eager import verdicts
 from racefree.eager.trace import TooMuch
 from racefree.errors import Refusal, Refused
 from racefree.graph.launch import LaunchFacts
 from racefree.graph.relocate import relocated
+from racefree.keys import config_key
 from racefree.launch import Launch
 from racefree.verdict import RaceConfigVerdict, Replay, ReplayOutcome, Status
 from racefree.workers.question import INTERNAL_ERROR
@@ -53,7 +54,7 @@ class Replayer:
     ) -> RaceConfigVerdict:
         if verdict.status not in (Status.OK, Status.RACES) or captured.facts is None:
             return verdict
-        key = _config_key(captured), verdict.status
+        key = config_key(captured), verdict.status
         if key not in self._known:
             self._known[key] = self._replay(verdict, captured, captured.facts, running)
         found = self._known[key]

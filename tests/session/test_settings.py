@@ -31,7 +31,8 @@ def test_given_beats_environment_beats_project(tmp_path: Path, monkeypatch: pyte
     [
         (
             "targett = 3",
-            "unknown key 'targett' in [tool.racefree]; known keys: baseline, budget, cache, interpret, jobs, lanes, scope, target",
+            "unknown key 'targett' in [tool.racefree]; "
+            "known keys: baseline, budget, cache, interpret, jobs, lanes, scope, target",
         ),
         ("target = 80", "target must be a text like cuda:80"),
         ('lanes = "loose"', "lanes must be one of default, strict, not 'loose'"),

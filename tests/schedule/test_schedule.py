@@ -138,6 +138,21 @@ def test_the_budget_is_a_refusal() -> None:
     assert got.refusal.kind == "schedule-budget"
 
 
+@pytest.mark.parametrize("fence", [1, 0])
+@pytest.mark.parametrize(("few", "found"), [(4, True), (1, False)])
+def test_a_crowd_with_too_many_interleavings_may_race_among_its_first_few(fence: int, few: int, found: bool) -> None:
+    """And proves nothing when they do not."""
+    budget = Budget(transitions=400, opening=few)
+    arguments = {"acc": ints(128), "held": ints(1), "x": ints(64 * 128), "TAKE": "acquire", "GIVE": "release"}
+    got = run(lock, 64, budget=budget, **arguments, FENCE=fence, NARROW=True)
+    if found and not fence:
+        assert got.status == "races"
+        assert all(race.first.program[0] < few and race.second.program[0] < few for race in got.races)
+    else:
+        assert got.refusal is not None
+        assert got.refusal.kind == "schedule-budget"
+
+
 def test_a_grid_of_one_program_has_no_race_between_programs() -> None:
     arguments = {"data": ints(128), "flag": ints(1), "out": ints(512)}
     assert run(message, 1, **arguments, REL="relaxed", ACQ="relaxed", SCOPE="cta", FENCE=False).status == "proved"

@@ -117,7 +117,7 @@ def test_formulas_of_random_kernels(tmp_path: Path) -> None:
 
 
 # What cannot be said: arithmetic that wraps, or rounds towards zero at a negative number; prefix sums; a loop that halves;
-# the place of a largest element; how often an element occurs.
+# the place of a largest element; how often an element occurs; a sum over all that a table holds.
 UNSAID = {
     "best_of_tile",
     "best_of_tile_apart",
@@ -125,6 +125,8 @@ UNSAID = {
     "bins_as_places_apart",
     "byte_index_wraps",
     "division_truncates",
+    "places_from_full_sum",
+    "places_from_full_sum_overlapping",
     "product_wraps",
     "prefix_of_counts",
     "prefix_of_flags",

@@ -264,10 +264,14 @@ def test_tickets(step: int, width: int, scope: str, other: str, proved: bool) ->
 
 
 @pytest.mark.parametrize(
-    ("initial", "step", "proved"), [(0, 1, True), (-7, 1, True), (-(1 << 30), 1, False), (0, -1, False)]
+    ("initial", "step", "proved"),
+    [(0, 1, True), (-7, 1, True), (-(1 << 30), 1, False), (0, -1, False), (0, 1 << 7, False)],
 )
 def test_a_counter_stays_on_the_side_to_which_it_is_counted(initial: int, step: int, proved: bool) -> None:
-    """So that no product of a ticket wraps at a launch that nothing else has decided: the bound is on the other side."""
+    """So that no product of a ticket wraps at a launch that nothing else has decided: the bound is on the other side.
+
+    A counter that might be counted past the end of its integers does not stay there.
+    """
     got, _, _ = prove(k.queue, (4,), head=ints(1) + initial, o=ints(99), total=9, STEP=step)
     assert got.status == ("proved" if proved else "passed")
     assert not proved or I32 in got.qualifiers

@@ -77,6 +77,9 @@ MOST_FRAGILE = 1
 NEARBY = 8
 """A proof for any grid is not claimed where an integer wraps on a grid this many times as large along each axis."""
 
+MOST_DRAWN = 1 << 24
+"""A launch is not taken to draw from one counter more often; a proof that needs this also assumes that nothing overflows."""
+
 RUNG = "smt"
 
 
@@ -356,13 +359,16 @@ def wraps_nearby(program: Program, facts: LaunchFacts, asker: Asker, *, decided:
 def _counted_from(
     counters: Mapping[str, Ticket], conditions: Sequence[Condition], initial: Callable[[Record], int | None]
 ) -> list[Condition]:
-    """On which side of what its counter held before the launch each number lies that was drawn in some conditions."""
+    """On which side of what its counter held before the launch each number lies that was drawn in some conditions.
+
+    Nothing is said of a counter that a launch might count past the end of its integers.
+    """
     out = []
     for leaf in sorted({leaf for leaf in leaves(*conditions) if isinstance(leaf, Unknown)}, key=hash):
         ticket = counters.get(leaf.name.partition("@")[0])
         before = None if ticket is None else initial(ticket.record)
         step = None if ticket is None else constant(ticket.record, 0)
-        if before is not None and step:
+        if before is not None and step and abs(before) + abs(step) * MOST_DRAWN < 1 << 31:
             drawn, held = Sum(0, ((leaf, 1),)), number(before)
             out.append(compare(Relation.LE, *((held, drawn) if step > 0 else (drawn, held))))
     return out

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
 from racefree.analysis import Decided
 from racefree.eager.definedness import Definedness, Undefined
+from racefree.eager.memory import Memory
 from racefree.eager.trace import Pid
 from racefree.errors import Refused
 from racefree.graph.launch import LaunchFacts
@@ -23,7 +24,7 @@ SECONDS = 10.0
 MOST_BYTES = 256 << 20
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Computer:
     """Runs launches whose outcome is certain: proved race-free, and the same in whatever order their instances run.
 
@@ -32,7 +33,6 @@ class Computer:
     """
 
     seconds: float = SECONDS
-    tracebacks: list[str] = field(default_factory=list)
 
     def compute(self, decided: Decided, captured: CapturedLaunch, capture: Capture) -> str:
         """Runs the launch that is being delivered; why it did not, "" if its tensors hold now what it leaves there."""
@@ -44,12 +44,13 @@ class Computer:
         from racefree.triton.interpreter import Interpreter, Unrunnable
 
         stale = capture.stale()
+        memory = list(ready.storages.items())
         unknown = [(address, nbytes) for address, nbytes in ready.storages.items() if address in stale]
 
         def work() -> tuple[dict[int, bytes], frozenset[int]] | str:
-            watcher = Definedness(unknown)
+            watcher = Definedness(Memory(memory), unknown)
             try:
-                interpreter = Interpreter(ready.running, list(ready.storages.items()))
+                interpreter = Interpreter(ready.running, memory)
                 interpreter.compute(_programs(ready.facts.grid), watcher, seconds=self.seconds)
             except (Undefined, Unrunnable) as error:
                 return str(error)
@@ -58,8 +59,6 @@ class Computer:
 
         found = in_fork(work, seconds=2 * self.seconds)
         if isinstance(found, Failed):
-            if found.traceback:
-                self.tracebacks.append(found.traceback)
             return found.reason
         if isinstance(found, str):
             return found
@@ -84,17 +83,19 @@ def _ready(decided: Decided, captured: CapturedLaunch, capture: Capture) -> _Rea
         return "it is not proved race-free"
     if decided.storages_written is None:
         return "it may write anywhere"
-    for config, running in zip(captured.configs, capture.running, strict=False):
-        if running is None or config.facts is None:
-            continue
-        written = decided.storages_written
-        storages = {tensor.storage.address: tensor.storage.nbytes for tensor in config.facts.tensors.values()}
-        obstacle = _obstacle(config, sum(storages[a] for a in written)) or capture.unwritable(written)
-        return obstacle or _Ready(running, config.facts, storages, written)
-    return "its arguments are not at hand"
+    if len(captured.configs) > 1:
+        return "it is tuned, and its configs need not leave the same"
+    (config,), (running,) = captured.configs, capture.running
+    if running is None or config.facts is None:
+        return "its arguments are not at hand"
+    written = decided.storages_written
+    storages = {tensor.storage.address: tensor.storage.nbytes for tensor in config.facts.tensors.values()}
+    obstacle = _obstacle(config, sum(storages[a] for a in written)) or capture.unwritable(written)
+    return obstacle or _Ready(running, config.facts, storages, written)
 
 
 def _obstacle(config: CapturedConfig, written_bytes: int) -> str:
+    from racefree.graph.leftout import looks_at_left_out_lanes
     from racefree.graph.outcome import order_matters
     from racefree.ttir.read import read_program
 
@@ -103,9 +104,12 @@ def _obstacle(config: CapturedConfig, written_bytes: int) -> str:
     if config.module is None:
         return "its code is not at hand"
     try:
-        return order_matters(read_program(config.module))
+        program = read_program(config.module)
     except Refused as error:
         return str(error)
+    if looks_at_left_out_lanes(program):
+        return "it uses lanes that the mask of a load leaves out"
+    return order_matters(program)
 
 
 def _programs(grid: tuple[int, int, int]) -> list[Pid]:

@@ -189,7 +189,7 @@ def deciding(
             launch = decided.launch
             if replayer is not None:
                 launch = replayer.checked(launch, captured, capture.running)
-            why_not = "" if computer is None else computer.compute(decided, captured, capture)
+            why_not = "" if computer is None else computer.compute(replace(decided, launch=launch), captured, capture)
             place.filled_with = _noted(launch, why_not)
         if computer is not None and not why_not:
             capture.mark_written(())

@@ -12,12 +12,15 @@ import computing_kernels as kernels
 import numpy as np
 import pytest
 import torch
+from triton.runtime.interpreter import InterpreterBuilder, TensorHandle, _get_np_dtype
 
 from racefree.access import Kind
 from racefree.analysis import Analyst
 from racefree.config import Settings
 from racefree.eager.definedness import Definedness, Undefined
+from racefree.eager.memory import Memory
 from racefree.errors import InputError
+from racefree.graph import leftout
 from racefree.launch import Launch
 from racefree.session import RaceDetector, deciding
 
@@ -186,22 +189,108 @@ def test_a_launch_that_takes_too_long_is_given_up() -> None:
 
 
 def test_definedness_counts_bytes() -> None:
-    """Against a set of defined bytes, with mixed element sizes and addresses outside of what is unknown."""
+    """Against a set of defined bytes, with mixed element sizes, and addresses beside what is unknown and outside of memory."""
     random = np.random.default_rng(4)
     for _ in range(200):
-        watched, defined = Definedness([(100, 12), (200, 5)]), set(range(300)) - {*range(100, 112), *range(200, 205)}
+        memory = Memory([(80, 60), (190, 40)])
+        inside = {*range(80, 140), *range(190, 230)}
+        watched, defined = Definedness(memory, [(100, 12), (200, 5)]), inside - {*range(100, 112), *range(200, 205)}
         for _ in range(12):
             size = int(random.choice([1, 2, 4, 8]))
             addresses = random.integers(90, 210, size=int(random.integers(1, 4))).astype(np.int64)
             kind = [Kind.LOAD, Kind.STORE, Kind.RMW][int(random.integers(3))]
             touched = {int(a) + i for a in addresses for i in range(size)}
-            if kind is not Kind.STORE and not touched <= defined:
+            if not touched <= (inside if kind is Kind.STORE else defined):
                 with pytest.raises(Undefined, match="in line 7"):
                     watched.access(0, kind, PLACE, size, addresses, addresses)
                 continue
             watched.access(0, kind, PLACE, size, addresses, addresses)
             defined |= touched if kind.writes else set()
         assert watched.known == {s for s, n in ((100, 12), (200, 5)) if set(range(s, s + n)) <= defined}
+
+
+CERTAIN = (
+    "stored under the mask",
+    "chosen by the mask",
+    "a narrower mask",
+    "said what they are",
+    "a place under the mask",
+    "chosen and summed up",
+    "in rounds, under the mask of each",
+    "gathered under the mask",
+)
+UNCERTAIN = (
+    "stored",
+    "stored under another mask",
+    "chosen by another mask",
+    "a mask of its own",
+    "a place",
+    "summed up",
+    "moved",
+    "in rounds, under the mask of the next",
+    "a branch",
+)
+
+
+def left_by_a_part(how: str, filling: int, monkeypatch: pytest.MonkeyPatch) -> tuple[list[int], tuple[str, ...]]:
+    """What `partly_loaded` leaves when the lanes left out of a load hold something, and its notes."""
+    real = InterpreterBuilder.create_masked_load
+
+    def filled(self: Any, ptrs: Any, mask: Any, other: Any, *rest: Any) -> Any:
+        if other is None:
+            kind = _get_np_dtype(ptrs.get_element_ty())
+            other = TensorHandle(np.full_like(ptrs.data, filling, dtype=kind), ptrs.get_element_ty())
+        return real(self, ptrs, mask, other, *rest)
+
+    monkeypatch.setattr(InterpreterBuilder, "create_masked_load", filled)
+    x, out = torch.arange(64, dtype=torch.int32) * 5 % 64, torch.zeros(128, dtype=torch.int32)
+    launches = taken(lambda: kernels.partly_loaded[(1,)](x, out, 20, HOW=how, BLOCK=32, num_warps=1), lanes="default")
+    return out.tolist(), launches[0].verdict.notes
+
+
+@pytest.mark.parametrize("how", CERTAIN)
+def test_lanes_left_out_of_a_load_may_hold_anything(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    outcomes = {str(left_by_a_part(how, filling, monkeypatch)) for filling in (0, 3, -70, 1 << 20)}
+    (outcome,) = outcomes
+    assert outcome.endswith("())")
+    assert outcome != str(([0] * 128, ()))
+
+
+@pytest.mark.parametrize("how", UNCERTAIN)
+def test_a_kernel_that_looks_at_lanes_left_out_does_not_run(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And if it did, what it leaves would depend on what they hold."""
+    left, notes = left_by_a_part(how, 3, monkeypatch)
+    assert notes in ((), ("not run in Triton's interpreter: it uses lanes that the mask of a load leaves out",))
+    assert not any(left)
+    monkeypatch.setattr(leftout, "looks_at_left_out_lanes", lambda program: False)
+    if notes:
+        assert len({str(left_by_a_part(how, filling, monkeypatch)) for filling in (0, 3, -70, 1 << 20)}) > 1
+
+
+@pytest.mark.parametrize(("by", "runs"), [(0, True), (-1, False), (49, False)])
+def test_a_launch_that_leaves_its_tensors_does_not_run(by: int, runs: bool) -> None:
+    x, out = torch.arange(64, dtype=torch.int32), torch.zeros(16, dtype=torch.int32)
+    (launch,) = taken(lambda: kernels.shifted_by[(1,)](x, out, by, BLOCK=16, num_warps=1))
+    assert bool(out.any()) is runs
+    if launch.verdict.status.value == "ok":
+        assert any("leaves the memory of its tensors" in note for note in launch.verdict.notes) is not runs
+
+
+@pytest.mark.parametrize(("least", "runs"), [(1, True), (0, False)])
+def test_a_division_by_zero_is_no_outcome(least: int, runs: bool) -> None:
+    x, out = torch.arange(16, dtype=torch.int32) + least, torch.zeros(16, dtype=torch.int32)
+    (launch,) = taken(lambda: kernels.quotient[(1,)](x, out, BLOCK=16, num_warps=1))
+    assert bool(out.any()) is runs
+    assert any("divide by zero" in note for note in launch.verdict.notes) is not runs
+
+
+def test_configs_may_leave_different_things() -> None:
+    out = torch.zeros(4, dtype=torch.int32)
+    (launch,) = taken(lambda: kernels.tuned[(4,)](out))
+    assert launch.verdict.notes == (
+        "not run in Triton's interpreter: it is tuned, and its configs need not leave the same",
+    )
+    assert not out.any()
 
 
 def test_a_detector_that_runs_nothing_does_not_take_it() -> None:

@@ -8,17 +8,22 @@ import numpy as np
 import numpy.typing as npt
 
 from racefree.access import Kind
+from racefree.eager.memory import Memory
 from racefree.eager.trace import Place
 
 
 class Undefined(Exception):
-    """The run reads memory whose contents are not known; the message says where."""
+    """The run looks at memory whose contents are not known, or leaves its tensors; the message says where."""
 
 
 class Definedness:
-    """Watches a run as a trace does. `unknown` are the (address, bytes) of memory that holds nothing to rely on."""
+    """Watches a run as a trace does. Of its `memory` the ranges that are `unknown` hold nothing to rely on.
 
-    def __init__(self, unknown: Sequence[tuple[int, int]]) -> None:
+    They are (address, bytes). Outside of its memory a run meets nothing that is known either.
+    """
+
+    def __init__(self, memory: Memory, unknown: Sequence[tuple[int, int]]) -> None:
+        self._memory = memory
         self._unknown = {start: np.zeros(nbytes, dtype=bool) for start, nbytes in unknown}
 
     def access(
@@ -32,7 +37,9 @@ class Definedness:
         *,
         apart: bool = False,
     ) -> None:
-        """Raises `Undefined` for a load or an atomic of bytes that are not known and that nothing wrote before."""
+        """Raises `Undefined` outside of memory, and for a load or an atomic of bytes that nothing gave a value before."""
+        if not self._memory.holds(addresses, element_bytes).all():
+            raise Undefined(f"it leaves the memory of its tensors in line {place[1]}")
         touched = addresses[:, None] + np.arange(element_bytes)
         for start, defined in self._unknown.items():
             at = touched[(touched >= start) & (touched < start + defined.size)] - start

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from racefree.access import Kind
 from racefree.eager.definedness import Definedness, Undefined
+from racefree.eager.memory import Memory
 from racefree.eager.trace import Pid, Place, TooMuch, Trace
 from racefree.triton.patches import inside_folders
 
@@ -51,7 +52,7 @@ class Interpreter:
         from triton.runtime import interpreter
 
         self._builder = interpreter.interpreter_builder
-        self._recorder = _Recorder(Trace(()), self._builder, _Memory(storages))
+        self._recorder = _Recorder(Trace(()), self._builder, Memory(storages))
         _call_device_functions_interpreted()
         self._recorder.install(interpreter)
         self._body, self._arguments = _prepared(running, interpreter)
@@ -80,7 +81,8 @@ class Interpreter:
     def compute(self, programs: Sequence[Pid], watcher: Definedness, *, seconds: float) -> None:
         """Runs the instances one after the other for what they leave in memory.
 
-        Raises `Undefined`, and `Unrunnable` also once they are seen to take longer than that.
+        Raises `Undefined`, and `Unrunnable` also once they are seen to take longer than that, or for a division by zero, or a
+        number with no value, which the interpreter and the device need not agree on.
         """
         self._recorder.trace = watcher
         start = time.monotonic()
@@ -88,7 +90,8 @@ class Interpreter:
             for done, pid in enumerate(programs, 1):
                 self._recorder.program = done - 1
                 self._builder.set_grid_idx(*pid)
-                self._one()
+                with np.errstate(divide="raise", invalid="raise"):
+                    self._one()
                 self._recorder.keep()
                 expected = (time.monotonic() - start) / done * len(programs)
                 if done >= _TRIED and expected > seconds:
@@ -152,34 +155,13 @@ def _call_device_functions_interpreted() -> None:
     knobs.runtime.interpret = True
 
 
-class _Memory:
-    """The allocations of a launch: which addresses may be touched."""
-
-    def __init__(self, storages: Sequence[tuple[int, int]]) -> None:
-        merged: list[list[int]] = []
-        for start, size in sorted(s for s in storages if s[1]):
-            if merged and start <= merged[-1][1]:
-                merged[-1][1] = max(merged[-1][1], start + size)
-            else:
-                merged.append([start, start + size])
-        self._starts = np.array([start for start, _ in merged], dtype=np.int64)
-        self._ends = np.array([end for _, end in merged], dtype=np.int64)
-
-    def holds(self, addresses: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.bool_]:
-        if not self._starts.size:
-            return np.zeros(addresses.shape, dtype=bool)
-        at = np.searchsorted(self._starts, addresses, side="right") - 1
-        inside: npt.NDArray[np.bool_] = (at >= 0) & (addresses + size <= self._ends[np.maximum(at, 0)])
-        return inside
-
-
 @dataclass(slots=True)
 class _Recorder:
     """Stands before the interpreter's ways to memory, which are four."""
 
     trace: Trace | Definedness
     builder: Any
-    memory: _Memory
+    memory: Memory
     program: int = 0
     pause: Callable[[], None] | None = None
     _since_pause: int = 0

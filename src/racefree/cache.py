@@ -23,7 +23,7 @@ FILE = "proofs.sqlite"
 KEPT_DAYS = 30
 """So long a proof is believed. Then it is made anew, and the file does not grow without end."""
 
-_PROVERS = ("z3-solver", "islpy", "numpy", "tree-sitter", "tree-sitter-mlir")
+_PROVERS = ("z3-solver", "islpy", "numba", "numpy", "tree-sitter", "tree-sitter-mlir")
 _WAIT_SECONDS = 30.0
 _SECONDS_A_DAY = 86400.0
 

@@ -33,7 +33,6 @@ _BESIDE, _UNFINISHED = "racefree-beside", "racefree-unfinished"
 _ATTRIBUTE = "racefree"
 """The attribute of a test report that carries what its test launched, as JSON-ready data, to the process that sums up."""
 
-
 _LAUNCHES = pytest.StashKey[TestLaunches]()
 
 
@@ -41,8 +40,7 @@ def start(config: pytest.Config, options: Any) -> TestRun:
     """The one test run of a pytest process, begun at the first call.
 
     It takes launches, and answers for the device, in a process that only hands tests to workers too: there as well conftest
-    files ask for it. Raises pytest.UsageError for options that make no
-    sense, and when Triton or torch cannot be used.
+    files ask for it. Raises pytest.UsageError for options that make no sense, and when Triton or torch cannot be used.
     """
     if _RUN in config.stash:
         return config.stash[_RUN]

@@ -5,16 +5,12 @@ from __future__ import annotations
 import itertools
 import os
 import signal
-import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import pytest
+from evaluating import holds
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "smt"))
-from evaluating import holds
 
 from racefree.geometry.isl_process import IslProcess
 from racefree.proof.affine import SetProver

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
+from baseline_kernels import KERNELS, Check
 from click.testing import CliRunner, Result
 
-HERE = str(Path(__file__).parent)
-if HERE not in sys.path:
-    sys.path.insert(0, HERE)
-
-from baseline_kernels import KERNELS, Check  # noqa: E402
-
-from racefree.cli import racefree_command  # noqa: E402
+from racefree.cli import racefree_command
 
 
 @pytest.fixture

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 import textwrap
 from pathlib import Path
 
 import pytest
+from cli_scripts import HEADER, Check, Write
 from click.testing import CliRunner, Result
 
-HERE = str(Path(__file__).parent)
-if HERE not in sys.path:
-    sys.path.insert(0, HERE)
-
-from cli_scripts import HEADER, Check, Write  # noqa: E402
-
-from racefree.cli import racefree_command  # noqa: E402
+from racefree.cli import racefree_command
 
 
 @pytest.fixture

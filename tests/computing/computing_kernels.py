@@ -77,6 +77,8 @@ def partly_loaded(x, out, n, HOW: tl.constexpr, BLOCK: tl.constexpr):
         tl.store(out + lanes, value, mask=lanes < n + 1)
     if HOW == "chosen by the mask":
         tl.store(out + lanes, tl.where(mask, value, 5))
+    if HOW == "chosen where the mask fails":
+        tl.store(out + lanes, tl.where(mask, 5, value))
     if HOW == "chosen by another mask":
         tl.store(out + lanes, tl.where(lanes < n + 1, value, 5))
     if HOW == "a narrower mask":
@@ -95,6 +97,8 @@ def partly_loaded(x, out, n, HOW: tl.constexpr, BLOCK: tl.constexpr):
         tl.store(out, tl.sum(tl.where(mask, value, 0), axis=0))
     if HOW == "moved":
         tl.store(out + tl.arange(0, BLOCK // 2), tl.max(tl.reshape(value, (BLOCK // 2, 2)), axis=1))
+    if HOW == "summed up from the end, under the mask":
+        tl.store(out + lanes, tl.cumsum(value, axis=0, reverse=True), mask=mask)
     if HOW == "in rounds, under the mask of each":
         for i in range(2):
             part = lanes < n - i

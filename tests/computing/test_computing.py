@@ -222,11 +222,13 @@ CERTAIN = (
 UNCERTAIN = (
     "stored",
     "stored under another mask",
+    "chosen where the mask fails",
     "chosen by another mask",
     "a mask of its own",
     "a place",
     "summed up",
     "moved",
+    "summed up from the end, under the mask",
     "in rounds, under the mask of the next",
     "a branch",
 )

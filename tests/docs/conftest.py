@@ -14,8 +14,6 @@ import pytest
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-if str(HERE) not in sys.path:
-    sys.path.insert(0, str(HERE))
 
 PROGRAMS = ("racefree", "tile-race", "python", "pytest")
 START_SECONDS = 120

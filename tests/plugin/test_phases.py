@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+import pytest_runs
 
 KERNELS = """
 import torch
@@ -150,27 +149,8 @@ EXPECTED = {
 
 
 def run(folder: Path, suite: str, *options: str) -> subprocess.CompletedProcess[str]:
-    for name, text in (("kernels", KERNELS), ("conftest", CONFTEST), ("test_suite", suite)):
-        (folder / f"{name}.py").write_text(text, encoding="utf-8")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "racefree.pytest_plugin",
-        "-p",
-        "no:cacheprovider",
-        "-rA",
-        "--racefree",
-    ]
-    return subprocess.run([*command, *options], capture_output=True, text=True, check=False, cwd=folder)
-
-
-def outcomes(stdout: str) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for word, name in re.findall(r"^(PASSED|FAILED|ERROR|SKIPPED) test_suite\.py::(\S+)", stdout, re.M):
-        found.setdefault(name, set()).add(word.lower())
-    return found
+    files = {"kernels": KERNELS, "conftest": CONFTEST, "test_suite": suite}
+    return pytest_runs.run(folder, files, "--racefree", *options)
 
 
 WORKERS = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two workers"])
@@ -179,7 +159,7 @@ WORKERS = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one proces
 @WORKERS
 def test_every_launch_is_told_once_and_every_race_fails_its_test(workers: tuple[str, ...], tmp_path: Path) -> None:
     done = run(tmp_path, SUITE, "--doctest-modules", "--racefree-output", "json=races.json", *workers)
-    assert outcomes(done.stdout) == EXPECTED, done.stdout + done.stderr
+    assert pytest_runs.outcomes(done.stdout) == EXPECTED, done.stdout + done.stderr
     assert "17 launches: 1 races in 11, 0 not analysed, 0 vacuous, 6 proved race-free" in done.stdout
     assert "1 launches were made outside of any test" in done.stdout
     assert "apart from that it ended with KeyError: 'mine'" in done.stdout

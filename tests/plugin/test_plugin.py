@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import pytest_runs
 
 SUITE = """
 import checks
@@ -158,27 +159,11 @@ EXPECTED = {
 
 
 def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    (folder / "test_suite.py").write_text(SUITE, encoding="utf-8")
-    (folder / "checks.py").write_text(CHECKS, encoding="utf-8")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "racefree.pytest_plugin",
-        "-p",
-        "no:cacheprovider",
-        "-rA",
-        *options,
-    ]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+    return pytest_runs.run(folder, {"test_suite": SUITE, "checks": CHECKS}, *options)
 
 
 def outcomes(stdout: str) -> dict[str, str]:
-    return {
-        name: word.lower()
-        for word, name in re.findall(r"^(PASSED|FAILED|XFAIL|XPASS) test_suite\.py::(\w+)", stdout, re.M)
-    }
+    return {name: word for name, words in pytest_runs.outcomes(stdout).items() for word in words}
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "two workers"])

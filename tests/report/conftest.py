@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 
 from racefree.access import Site
@@ -21,10 +18,6 @@ from racefree.verdict import (
     RaceVerdict,
     Status,
 )
-
-HERE = str(Path(__file__).parent)
-if HERE not in sys.path:
-    sys.path.insert(0, HERE)
 
 FILE = "/project/kernels.py"
 SOURCES = {

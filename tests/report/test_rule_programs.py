@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,8 +14,6 @@ from racefree.engines.program import AccessFlag, InstructionFlag, MemoryKind
 from racefree.report.engine_programs import subject
 from racefree.report.rules import CORES_APART, ENGINE_READ_WRITE, ENGINE_WRITES, RULES
 from racefree.verdict import Status
-
-NEURON = str(Path(__file__).parents[1] / "neuron")
 
 CLAUSE = re.compile(
     r"(?P<access>write|read) +(?P<memory>SBUF|DRAM)\[(?P<start>\d+):(?P<end>\d+)\]"
@@ -71,8 +67,6 @@ def test_engine_examples(rule: str) -> None:
 
 
 def cores(text: str) -> Any:
-    if NEURON not in sys.path:
-        sys.path.append(NEURON)
     from bir_documents import STANDARD, ap, instruction, location, module, tensor
 
     from racefree.neuron.lnc import check_cores

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -91,7 +92,7 @@ class Evaluation:
         pids: tuple[I64, I64, I64],
         *,
         cell_limit: int,
-        stepped: frozenset[int],
+        stepped: Mapping[int, int],
         written: frozenset[int],
     ) -> None:
         self.program, self.facts, self.space, self.slice = program, facts, space, slice_

@@ -58,7 +58,7 @@ def run_for(state: Evaluation, loop: For) -> None:
         return
     state.loop_extents[id(loop)] = max(extent, state.loop_extents.get(id(loop), 0))
     plan = None
-    if extent > 1 and id(loop) not in state.stepped:
+    if extent > state.stepped.get(id(loop), 1):
         plan = closed_form.plan(loop, state)
     if plan is None:
         _step(state, loop, bounds, trips, extent)

@@ -12,7 +12,7 @@ from racefree.graph.launch import LaunchFacts
 from racefree.graph.program import Op, Program, accesses, walk
 from racefree.proof.footprint.evaluate import Evaluation, Footprint
 from racefree.proof.footprint.memory import AddressSpace
-from racefree.proof.footprint.shadow import Lattice, Shadow, points, shadow
+from racefree.proof.footprint.shadow import Lattice, Points, Shadow, points, shadow
 from racefree.proof.footprint.slicing import (
     ANYWHERE,
     Slice,
@@ -29,6 +29,9 @@ CHUNK_CELLS = 1 << 21
 """The same for an array of several programs at once: larger ones are slower, for they fall out of the caches."""
 
 MOST_PROGRAMS = 1 << 24
+
+MOST_STEPPED, MOST_FOOTPRINTS = 32, 128
+"""Iterations of a loop, and footprints in all, that are better looked at one by one than element by element."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +130,7 @@ def survey(launch: Launch, used: Facts, start: int = 0, stop: int | None = None)
     if total - start > MOST_PROGRAMS:
         raise Refused("grid-budget", f"{total} program instances are too many to enumerate", launch.program.site)
     size = total - start
-    stepped: frozenset[int] = frozenset()
+    stepped: Mapping[int, int] | None = None
     while start < total:
         programs = np.arange(start, min(start + size, total), dtype=np.int64)
         state = evaluation(launch, programs, stepped)
@@ -139,15 +142,19 @@ def survey(launch: Launch, used: Facts, start: int = 0, stop: int | None = None)
                 for f, m in zip(footprints, may, strict=True)
             )
         except TooBig as big:
+            if stepped is None:
+                stepped = _worth_stepping(launch, programs)
+                continue
             if len(programs) > 1:
                 size = max(1, min(len(programs) // 2, _cell_limit(len(programs)) // big.cells_per_row))
                 continue
-            foldable = {k: n for k, n in state.loop_extents.items() if k not in stepped}
+            foldable = {k: n for k, n in state.loop_extents.items() if n > stepped.get(k, 1)}
             if not foldable:
                 raise Refused(
                     "memory-budget", "one program instance touches too many cells", launch.program.site
                 ) from None
-            stepped |= {max(foldable, key=lambda k: foldable[k])}
+            largest = max(foldable, key=lambda k: foldable[k])
+            stepped = {**stepped, largest: foldable[largest]}
             continue
         used.reads_contents |= state.reads_contents
         used.read_clusters |= state.read_clusters
@@ -156,6 +163,25 @@ def survey(launch: Launch, used: Facts, start: int = 0, stop: int | None = None)
         used.unplaced |= state.unplaced
         yield Chunk(programs, footprints, may, must)
         start += len(programs)
+
+
+def _worth_stepping(launch: Launch, programs: I64) -> Mapping[int, int]:
+    """The loops without which masked tiles are lattices, as a few of the programs tell, as long as they have few iterations.
+
+    Where a mask bounds `round * BLOCK + lane`, the lanes of each round are a range, and those of all rounds are not.
+    """
+    sample = np.unique(programs[[0, len(programs) // 2, -1]])
+    folded = evaluation(launch, sample)
+    try:
+        folded.run()
+        few = {loop: MOST_STEPPED for loop, extent in folded.loop_extents.items() if extent <= MOST_STEPPED}
+        footprints = evaluation(launch, sample, few).run()
+        if len(footprints) > MOST_FOOTPRINTS:
+            return {}
+        shadows = [placed(launch, f, f.where.may, len(sample)) for f in footprints]
+    except TooBig:
+        return {}
+    return {} if any(isinstance(part, Points) for part in shadows) else few
 
 
 def placed(launch: Launch, footprint: Footprint, region: Region, rows: int) -> Shadow | None:
@@ -173,7 +199,8 @@ def _cell_limit(programs: int) -> int:
     return CELL_LIMIT if programs == 1 else min(CHUNK_CELLS, CELL_LIMIT)
 
 
-def evaluation(launch: Launch, programs: I64, stepped: frozenset[int] = frozenset()) -> Evaluation:
+def evaluation(launch: Launch, programs: I64, stepped: Mapping[int, int] | None = None) -> Evaluation:
+    """An evaluation of some programs. `stepped` says up to how many iterations a loop is stepped and not folded."""
     return Evaluation(
         launch.program,
         launch.facts,
@@ -181,6 +208,6 @@ def evaluation(launch: Launch, programs: I64, stepped: frozenset[int] = frozense
         launch.slice,
         launch.pids(programs),
         cell_limit=_cell_limit(len(programs)),
-        stepped=stepped,
+        stepped=stepped or {},
         written=launch.written,
     )

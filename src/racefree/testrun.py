@@ -207,7 +207,7 @@ class TestRun:
         report = self._report()
         for name, path in self._outputs:
             try:
-                path.write_text(formats.render(name, report), encoding="utf-8")
+                path.write_text(formats.render(name, report), encoding="utf-8", errors="backslashreplace")
             except OSError as error:
                 self._unwritten.append(f"cannot write {path}: {error.strerror or error}")
         ended_well = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)

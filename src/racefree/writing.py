@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
@@ -25,13 +26,18 @@ class Target:
 def targets(outputs: Sequence[str], shown: str) -> list[Target]:
     """Where `--output [FORMAT=]FILE` and the format `shown` on stdout lead; a FILE without a format takes the place of stdout.
 
-    Raises InputError for a file that cannot be there.
+    Raises InputError for a file that cannot be there, and for what stands where a format should and is none.
     """
     found: list[Target] = []
     on_stdout = True
     for output in outputs:
         name, equals, file = output.partition("=")
         named = bool(equals) and name in formats.NAMES
+        if equals and not named and re.fullmatch(r"[\w-]+", name):
+            known = ", ".join(formats.NAMES)
+            raise InputError(
+                f"--output {output}: {name} is no format; the formats are {known} (a file: --output ./{output})"
+            )
         path = Path(file if named else output).absolute()
         if path.is_dir() or not path.parent.is_dir():
             raise InputError(f"cannot write {file if named else output}: no such folder, or it is one")
@@ -47,30 +53,31 @@ def write(report: Report, wanted: Sequence[Target], options: text.Options, stdou
     """
     failed = []
     for target in wanted:
-        where = "stdout" if target.path is None else str(target.path)
         try:
             if target.path is None:
-                _show(report, target.format, options, stdout)
+                show(_rendered(target.format, report, options, stdout), stdout)
             else:
-                rendered = _rendered(target.format, report, options, plain=True)
+                rendered = _rendered(target.format, report, options)
                 target.path.write_text(rendered, encoding="utf-8", errors="backslashreplace")
         except OSError as error:
-            failed.append(f"cannot write {where}: {error.strerror or error}")
+            failed.append(f"cannot write {target.path}: {error.strerror or error}")
+        except InputError as error:
+            failed.append(str(error))
     if failed:
         raise InputError("\nracefree: ".join(failed))
 
 
-def _show(report: Report, name: str, options: text.Options, stdout: TextIO) -> None:
-    rendered = _rendered(name, report, options, plain=not stdout.isatty() or "NO_COLOR" in os.environ)
+def show(rendered: str, stdout: TextIO) -> None:
+    """Raises InputError if it cannot be written. A reader who leaves early has seen enough, which is no error."""
     encoding = stdout.encoding or "utf-8"
     try:
         stdout.write(rendered.encode(encoding, errors="backslashreplace").decode(encoding))
         stdout.flush()
-    except BrokenPipeError:  # whoever reads has seen enough; the exit status still tells the answer
+    except BrokenPipeError:  # the exit status still tells the answer
         _discard(stdout)
-    except OSError:
+    except OSError as error:
         _discard(stdout)
-        raise
+        raise InputError(f"cannot write stdout: {error.strerror or error}") from error
 
 
 def _discard(stream: TextIO) -> None:
@@ -82,10 +89,21 @@ def _discard(stream: TextIO) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), number)
 
 
-def _rendered(name: str, report: Report, options: text.Options, *, plain: bool) -> str:
+def _rendered(name: str, report: Report, options: text.Options, stdout: TextIO | None = None) -> str:
     if name != "text":
         return formats.render(name, report)
-    return text.render(report, text.Options(options.verbose, options.quiet, not plain, options.width))
+    if stdout is None:
+        return text.render(report, replace(options, colour=False, cut=False))
+    return text.render(report, replace(options, colour=_is_coloured(stdout), cut=stdout.isatty()))
+
+
+def _is_coloured(stdout: TextIO) -> bool:
+    """By the conventions of no-color.org and force-color.org: on a terminal, unless a variable says otherwise."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def terminal_width() -> int:

@@ -62,3 +62,67 @@ def test_a_file_is_where_it_was_asked_for(tmp_path: Path, monkeypatch: pytest.Mo
     assert [each.format for each in writing.targets(["r.html"], "html")] == ["html"]
     with pytest.raises(InputError, match=r"cannot write no/r.json: no such folder"):
         writing.targets(["json=no/r.json"], "text")
+
+
+def test_a_format_that_there_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"--output md=r\.md: md is no format; the formats are concise, github, html"):
+        writing.targets(["md=r.md"], "text")
+    assert writing.targets(["./a=b"], "text") == [writing.Target("text", tmp_path / "a=b")]
+
+
+class Screen(io.StringIO):
+    """A terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("variables", "terminal", "coloured"),
+    [
+        ({}, True, True),
+        ({}, False, False),
+        ({"NO_COLOR": "1"}, True, False),
+        ({"NO_COLOR": ""}, True, True),
+        ({"TERM": "dumb"}, True, False),
+        ({"FORCE_COLOR": "1"}, False, True),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, True, False),
+    ],
+)
+def test_when_the_text_is_coloured(
+    variables: dict[str, str], terminal: bool, coloured: bool, mixed_report: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    stdout = Screen() if terminal else io.StringIO()
+    writing.write(mixed_report, [writing.Target("text", None)], text.Options(), stdout)
+    assert ("\x1b[" in stdout.getvalue()) is coloured
+
+
+def test_a_file_has_neither_colours_nor_cut_lines(
+    mixed_report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    shown = text.Options(width=30)
+    writing.write(mixed_report, writing.targets([f"text={tmp_path / 'r'}"], "concise"), shown, Screen())
+    assert (tmp_path / "r").read_text(encoding="utf-8") == text.render(mixed_report, shown)
+
+
+def test_only_a_terminal_gets_source_lines_that_are_cut(mixed_report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    screen, pipe = Screen(), io.StringIO()
+    for stdout in (screen, pipe):
+        writing.write(mixed_report, [writing.Target("text", None)], text.Options(width=45), stdout)
+    assert "  10 |     value = tl.load(x + offsets - 1...\n     |             ^^^^^^^\n" in screen.getvalue()
+    assert "  10 |     value = tl.load(x + offsets - 1, mask=offsets > 0)\n" in pipe.getvalue()
+
+
+def test_a_stdout_that_is_full_is_told(mixed_report: Report) -> None:
+    with (
+        open("/dev/full", "w", encoding="utf-8") as full,
+        pytest.raises(InputError, match="cannot write stdout: No space"),
+    ):
+        writing.write(mixed_report, [writing.Target("text", None)], text.Options(), full)

@@ -62,5 +62,5 @@ def _sources(subjects: Sequence[Subject]) -> dict[str, dict[int, str]]:
         lines = linecache.getlines(site.file)
         first, last = max(1, site.line - _AROUND), min(len(lines), site.line + _AROUND)
         for number in range(first, last + 1):
-            kept.setdefault(site.file, {})[number] = lines[number - 1].rstrip("\n")
+            kept.setdefault(site.file, {})[number] = lines[number - 1].rstrip("\r\n")
     return {file: dict(sorted(kept[file].items())) for file in sorted(kept)}

@@ -11,6 +11,7 @@ from racefree.access import Site
 from racefree.report import text
 from racefree.report.model import Finding, Report, Side, Subject, count
 from racefree.report.rules import RULES
+from racefree.report.source_line import caret
 from racefree.verdict import Status
 
 _AROUND = 3
@@ -102,7 +103,7 @@ def _side(report: Report, side: Side) -> dict[str, Any]:
         "where": report.place(side.site) if side.site else "",
         "source": _excerpt(report, side.site),
         "line": side.site.line if side.site else 0,
-        "caret": text.caret(source, side) if (source := report.line(side.site)) is not None else None,
+        "caret": caret(source, side) if (source := report.line(side.site)) is not None else None,
         "arithmetic": side.arithmetic,
         "function": side.site.function if side.site else "",
         "callers": [[c.function, report.place(c)] for c in (side.site.callers if side.site else ())],

@@ -15,6 +15,7 @@ from racefree.access import Site
 from racefree.report import exits, text
 from racefree.report.model import Occurrence, Report, Side, allowed_findings, distinct_findings, distinct_gaps
 from racefree.report.rules import RULES, Rule
+from racefree.report.source_line import caret
 from racefree.verdict import Status
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -161,7 +162,7 @@ def _location(
     snippet = report.line(site)
     if snippet is not None:
         if site.column and side is not None and side.site == site:
-            region["endColumn"] = site.column + text.caret(snippet, side)[1]
+            region["endColumn"] = site.column + caret(snippet, side)[1]
         region["snippet"] = {"text": snippet}
     location: Json = {"physicalLocation": {"artifactLocation": artifact, "region": region}}
     if number is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from racefree.report.model import (
     distinct_gaps,
 )
 from racefree.report.rules import RULES
+from racefree.report.source_line import displayed
 from racefree.verdict import Status
 
 Paint = Callable[[str, str], str]
@@ -39,12 +39,16 @@ def ansi(text: str, style: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`verbose` also shows what was proved; `quiet` leaves only races and gaps; `width` is in columns."""
+    """`verbose` also shows what was proved; `quiet` leaves only races and gaps; `width` is in columns.
+
+    `cut` leaves out what a source line has beyond the width, so that its marks stay below it.
+    """
 
     verbose: bool = False
     quiet: bool = False
     colour: bool = False
     width: int = 100
+    cut: bool = False
 
     @property
     def paint(self) -> Paint:
@@ -109,15 +113,15 @@ def _accesses(report: Report, sides: tuple[Side, Side], options: Options) -> lis
             continue
         if side.site != sides[0].site and sides[0].site and side.site.file != sides[0].site.file:
             lines.append(f"  {gutter} | {report.path(side.site.file)}")
-        lines.append(f"  {side.site.line:>{len(gutter)}} | {source.expandtabs(4)}")
-        start, length = caret(source, side)
+        beside_gutter = options.width - len(gutter) - 5
+        shown, start, length = displayed(source, side, max(20, beside_gutter) if options.cut else None)
+        lines.append(f"  {side.site.line:>{len(gutter)}} | {shown}")
         mark = options.paint("^" * length, "caret")
         words = [said(side), *_beside(report, side)]
         at = start + length + 1
-        room = options.width - len(gutter) - 5 - at
-        if max(map(len, words)) > room:
+        if max(map(len, words)) > beside_gutter - at:
             lines.append(f"  {gutter} | {' ' * start}{mark}")
-            at = max(0, min(start, options.width - len(gutter) - 5 - max(map(len, words))))
+            at = max(0, min(start, beside_gutter - max(map(len, words))))
         else:
             lines.append(f"  {gutter} | {' ' * start}{mark} {words.pop(0)}")
         lines += [f"  {gutter} | {' ' * at}{line}" for line in words]
@@ -149,22 +153,6 @@ def told(side: Side) -> str:
     return f"{said(side)}, at {side.arithmetic}" if side.arithmetic else said(side)
 
 
-def caret(source: str, side: Side) -> tuple[int, int]:
-    """Where a caret belongs under a source line whose tabs are four columns wide: (start, length).
-
-    Under the call at the column of the access, else under the one call that says its operation, else under the statement.
-    """
-    text = source.expandtabs(4)
-    if side.site is not None and 0 < side.site.column <= len(source):
-        start = len(source[: side.site.column - 1].expandtabs(4))
-        return start, len(re.match(r"[\w.]*", text[start:])[0]) or 1  # type: ignore[index]
-    for call in (f"tl.{side.operation}", side.operation):
-        if text.count(call) == 1:
-            return text.index(call), len(call)
-    indent = len(text) - len(text.lstrip())
-    return indent, max(1, len(text.strip()))
-
-
 def _labelled(label: str, text: str, options: Options) -> list[str]:
     if not text:
         return []
@@ -174,13 +162,16 @@ def _labelled(label: str, text: str, options: Options) -> list[str]:
 
 
 def gap(report: Report, unanalysed: NotAnalysed, options: Options) -> str:
-    gap = unanalysed.gap
-    paint = options.paint
-    reason = " ".join(gap.reason.split())
+    gap, paint = unanalysed.gap, options.paint
+    head = f"{paint(report.place(gap.site), 'place')}: {paint('NOT ANALYSED', 'gap')}"
+    return f"{head} {gap.kind}: {gap_told(unanalysed)}"
+
+
+def gap_told(unanalysed: NotAnalysed) -> str:
+    """The reason in one line, with the kernels it was met in."""
     where = ", ".join(unanalysed.subjects[:3]) + (", ..." if len(unanalysed.subjects) > 3 else "")
     times = f", {unanalysed.launches} launches" if unanalysed.launches > 1 else ""
-    head = f"{paint(report.place(gap.site), 'place')}: {paint('NOT ANALYSED', 'gap')}"
-    return f"{head} {gap.kind}: {reason} ({where}{times})"
+    return f"{' '.join(unanalysed.gap.reason.split())} ({where}{times})"
 
 
 def _proofs(report: Report, options: Options) -> str:

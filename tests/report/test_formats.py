@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -114,6 +116,40 @@ def test_junit_counts_what_it_holds(mixed_report: Report) -> None:
     assert int(suite.attrib["tests"]) == len(cases) == 4
     assert int(suite.attrib["failures"]) == sum(case.find("failure") is not None for case in cases) == 1
     assert int(suite.attrib["errors"]) == sum(case.find("error") is not None for case in cases) == 2
+
+
+def test_junit_numbers_launches_that_have_one_name(mixed_report: Report) -> None:
+    racing = mixed_report.subjects[0]
+    again = replace(mixed_report, subjects=(racing, *mixed_report.subjects, racing))
+    (suite,) = ElementTree.fromstring(formats.render("junit", again))
+    names = [case.attrib["name"] for case in suite.findall("testcase") if case.attrib["classname"] == "shift"]
+    assert names == [f"launch at kernels.py:40{number}" for number in ("", " (2)", " (3)")]
+
+
+def odd_file(report: Report) -> Report:
+    """The report on a file in whose name everything stands that a format has to escape."""
+    value = json_format.dumps("t", 1, report).replace("/project/kernels.py", "/project/a`|<b>, 100%: c.py")
+    return json_format.loads(value, kind="t", schema=1, into=Report)
+
+
+def test_markdown_of_a_name_with_marks(mixed_report: Report) -> None:
+    rendered = formats.render("markdown", odd_file(mixed_report))
+    assert ", `` a`|<b>, 100%: c.py:11:2 ``:" in rendered
+    rows = [line for line in rendered.splitlines() if line.startswith("|") and ".py" in line]
+    assert [len(re.findall(r"(?<!\\)\|", row)) for row in rows] == [5, 5]
+    assert "a\\`|\\<b\\>, 100%: c.py:8: note: shift" in rendered
+
+
+def test_github_of_a_name_with_marks(mixed_report: Report) -> None:
+    rendered = formats.render("github", odd_file(mixed_report))
+    assert "::error file=a`|<b>%2C 100%25%3A c.py,line=11,col=2,title=RF001 write-write" in rendered
+    assert "lane 31 at a`|<b>, 100%25: c.py:11. nothing orders" in rendered
+
+
+def test_uri_of_a_name_with_marks(mixed_report: Report) -> None:
+    (run,) = json.loads(formats.render("sarif", odd_file(mixed_report)))["runs"]
+    uri = run["results"][1]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert uri == "a%60%7C%3Cb%3E%2C%20100%25%3A%20c.py"
 
 
 def test_html_is_one_file_with_everything_inside(mixed_report: Report) -> None:

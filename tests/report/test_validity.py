@@ -44,7 +44,7 @@ def test_the_schema_rejects_what_is_no_sarif(mixed_report: Report) -> None:
 # What JUnit readers know: the attributes that each element must have, those it may have, and its children.
 JUNIT = {
     "testsuites": ({"name", "tests", "failures", "errors", "time"}, set(), {"testsuite"}),
-    "testsuite": ({"name", "tests", "failures", "errors", "skipped", "time"}, set(), {"testcase"}),
+    "testsuite": ({"name", "tests", "failures", "errors", "skipped", "time"}, set(), {"testcase", "system-out"}),
     "testcase": ({"name", "classname", "time"}, set(), {"failure", "error", "system-out"}),
     "failure": ({"message", "type"}, set(), set()),
     "error": ({"message", "type"}, set(), set()),

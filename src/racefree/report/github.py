@@ -14,11 +14,12 @@ def render(report: Report) -> str:
         finding = occurrence.finding
         title = f"{finding.rule} {RULES[finding.rule].title}"
         message = f"{finding.first.place}: {text.told(finding.first)}; {text.told_at(report, finding.second)}. "
-        message += finding.reason
+        message += finding.reason + (f". Hint: {finding.hint}" if finding.hint else "")
         lines.append(_command(report, "error", occurrence.site, title, message))
     for unanalysed in distinct_gaps(report):
         title = f"not analysed: {unanalysed.gap.kind}"
-        lines.append(_command(report, "warning", unanalysed.gap.site, title, unanalysed.gap.reason))
+        lines.append(_command(report, "warning", unanalysed.gap.site, title, text.gap_told(unanalysed)))
+    lines += [f"::notice::{_data(note)}" for note in report.notes]
     lines += [f"::warning::{_data(ending)}" for ending in text.script_ending(report)]
     return "\n".join([*lines, text.summary(count(report))]) + "\n"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from xml.etree import ElementTree
 
 from racefree.report import text
@@ -12,6 +13,7 @@ from racefree.verdict import Status
 
 def render(report: Report) -> str:
     cases = [_case(report, subject) for subject in report.subjects]
+    _tell_apart(cases)
     endings = text.script_ending(report)
     if endings:
         cases.append(_ending(endings[0]))
@@ -26,6 +28,9 @@ def render(report: Report) -> str:
     suites = ElementTree.Element("testsuites", {k: v for k, v in figures.items() if k != "skipped"})
     suite = ElementTree.SubElement(suites, "testsuite", figures)
     suite.extend(cases)
+    notes = text.notes(report, text.Options())
+    if notes:
+        ElementTree.SubElement(suite, "system-out").text = _clean(notes)
     ElementTree.indent(suites)
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=False).join(
         ('<?xml version="1.0" encoding="UTF-8"?>\n', "\n")
@@ -55,6 +60,16 @@ def _case(report: Report, subject: Subject) -> ElementTree.Element:
         assumed = ", ".join(subject.claim.qualifiers)
         out.text = _clean(f"proved race-free for {subject.claim.scope}" + (f", {assumed}" if assumed else ""))
     return case
+
+
+def _tell_apart(cases: list[ElementTree.Element]) -> None:
+    """Numbers cases of one name, which whoever reads the file would take for one case."""
+    met: Counter[tuple[str | None, str | None]] = Counter()
+    for case in cases:
+        key = (case.get("classname"), case.get("name"))
+        met[key] += 1
+        if met[key] > 1:
+            case.set("name", f"{key[1]} ({met[key]})")
 
 
 def _ending(told: str) -> ElementTree.Element:

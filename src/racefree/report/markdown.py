@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from racefree.report import text
@@ -26,7 +27,7 @@ def render(report: Report) -> str:
     if gaps:
         blocks.append("## Not analysed")
         rows = [
-            (f"`{report.place(g.gap.site)}`", g.gap.kind, _cell(g.gap.reason), ", ".join(f"`{s}`" for s in g.subjects))
+            (_code(report.place(g.gap.site)), g.gap.kind, _escaped(g.gap.reason), ", ".join(map(_code, g.subjects)))
             for g in gaps
         ]
         blocks.append(_table(("where", "kind", "reason", "kernels"), rows))
@@ -39,14 +40,17 @@ def render(report: Report) -> str:
     if proved:
         blocks.append("## Proved race-free")
         blocks.append(_table(("kernel", "where", "for", "assuming"), [_proof(report, subject) for subject in proved]))
-    blocks += text.script_ending(report)
+    notes = text.notes(report, text.Options())
+    if notes:
+        blocks += ["## Notes", "\n".join(f"- {_escaped(note.removeprefix('note: '))}" for note in notes.splitlines())]
+    blocks += map(_escaped, text.script_ending(report))
     return "\n\n".join(blocks) + "\n"
 
 
 def _race(report: Report, occurrence: Occurrence) -> str:
     finding, rule = occurrence.finding, RULES[occurrence.finding.rule]
-    lines = [f"## {finding.rule}: {rule.title} on `{finding.first.place}`", ""]
-    lines.append(f"`{occurrence.subject.name}`{_origin(report, occurrence.subject)}.")
+    lines = [f"## {finding.rule}: {rule.title} on {_code(finding.first.place)}", ""]
+    lines.append(f"{_code(occurrence.subject.name)}{_origin(report, occurrence.subject)}.")
     for side in (finding.first, finding.second):
         lines += ["", *_access(report, side)]
     lines += ["", f"**Why:** {_escaped(finding.reason)}"]
@@ -57,7 +61,7 @@ def _race(report: Report, occurrence: Occurrence) -> str:
 
 def _access(report: Report, side: Side) -> list[str]:
     source = report.line(side.site)
-    where = f", `{report.place(side.site)}`" if side.site else ""
+    where = f", {_code(report.place(side.site))}" if side.site else ""
     lines = [f"{_escaped(text.told(side))}{where}{':' if source is not None else '.'}"]
     if source is not None:
         fence = "````" if "```" in source else "```"
@@ -68,19 +72,19 @@ def _access(report: Report, side: Side) -> list[str]:
 def _origin(report: Report, subject: Subject) -> str:
     """What to say of a kernel or a program after its name: where it was met."""
     if subject.kind != "launch":
-        place = f" of `{report.place(subject.site)}`"
+        place = f" of {_code(report.place(subject.site))}"
     else:
-        place = f", first met in the launch at `{report.place(subject.origin)}`" if subject.origin else ""
+        place = f", first met in the launch at {_code(report.place(subject.origin))}" if subject.origin else ""
     return f"{place} ({subject.details[0]})" if subject.details else place
 
 
 def _allowed(report: Report, subject: Subject, allowed: Allowed) -> tuple[str, ...]:
     finding = allowed.finding
     return (
-        f"`{subject.name}`",
-        f"`{report.place(finding.site or subject.site)}`",
-        f"{finding.rule} on `{finding.first.place}`",
-        _cell(text.why_allowed(report, allowed)),
+        _code(subject.name),
+        _code(report.place(finding.site or subject.site)),
+        f"{finding.rule} on {_code(finding.first.place)}",
+        _escaped(text.why_allowed(report, allowed)),
     )
 
 
@@ -89,23 +93,28 @@ def _proof(report: Report, subject: Subject) -> tuple[str, ...]:
     times = f" ({subject.repeats} launches)" if subject.repeats > 1 else ""
     assumed = ", ".join(claim.qualifiers) if claim else ""
     return (
-        f"`{subject.name}`{times}",
-        f"`{report.place(subject.site)}`",
+        f"{_code(subject.name)}{times}",
+        _code(report.place(subject.site)),
         claim.scope if claim else "",
         assumed or "nothing",
     )
 
 
 def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    ruled = [head, tuple("---" for _ in head), *rows]
+    ruled = [head, tuple("---" for _ in head), *(tuple(map(_cell, row)) for row in rows)]
     return "\n".join(f"| {' | '.join(row)} |" for row in ruled)
 
 
 def _cell(value: str) -> str:
-    return _escaped(" ".join(value.split())).replace("|", "\\|")
+    return " ".join(value.split()).replace("|", "\\|")
+
+
+def _code(value: str) -> str:
+    """A code span, whose fence is longer than any row of backticks in it."""
+    fence = "`" * (max(map(len, re.findall("`+", value)), default=0) + 1)
+    blank = " " if "`" in value else ""
+    return f"{fence}{blank}{value}{blank}{fence}"
 
 
 def _escaped(value: str) -> str:
-    for mark in "\\`*_<>":
-        value = value.replace(mark, f"\\{mark}")
-    return value
+    return re.sub(r"[\\`*_<>&]", r"\\\g<0>", value)

@@ -349,7 +349,9 @@ class Evaluation:
             return self.unknown_value(result, why)
         data, sure, reason = self.space.read(at, access.element_bytes, live)
         if live.any() and not sure[live].any():
-            return self.unknown_value(result, Unknown(f"it is loaded and not known: {reason}", access.site))
+            return self.unknown_value(
+                result, Unknown(f"it comes from memory whose contents are not known: {reason}", access.site)
+            )
         self.reads_contents = True
         self.read_clusters |= {int(h) for h in homes}
         if isinstance(result.element, Ptr):

@@ -18,7 +18,7 @@ from racefree import baseline, writing
 from racefree.config import settings
 from racefree.errors import InputError
 from racefree.frontends import Found, FrontEnd, Request, front_end, inputs
-from racefree.process import leave, script_output_on_stderr, stopped_by_signals, told_plainly
+from racefree.process import leave, open_standard_streams, script_output_on_stderr, stopped_by_signals, told_plainly
 from racefree.replaying import MOST_PROGRAMS
 from racefree.report import exits, formats, text
 from racefree.report.model import Ending, Report
@@ -56,7 +56,10 @@ def racefree_command() -> None:
     "--save-launches", "save_to", type=click.Path(path_type=Path, file_okay=False), help="Keep every launch here."
 )
 @click.option(
-    "--jobs", type=click.IntRange(min=1), metavar="N", help="Analyse in so many processes [one for each core]."
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Analyse in so many processes [one for each core, at most 8].",
 )
 @click.option("--cache", metavar="FOLDER", help="Keep proofs here, and do not prove again what is kept.")
 @click.option(
@@ -135,13 +138,13 @@ def _paths_and_options(path: Path, arguments: tuple[str, ...]) -> tuple[list[Pat
 def explain_command(rule: str | None) -> None:
     """Explain a rule: what it means, why it matters, a racy example and its fix. Without RULE, list all rules."""
     if rule is None:
-        for known in RULES.values():
-            click.echo(f"{known.name}  {known.title}")
-        return
-    name = rule.upper()
-    if name not in RULES:
+        told = "".join(f"{known.name}  {known.title}\n" for known in RULES.values())
+    elif rule.upper() in RULES:
+        told = explain(rule.upper())
+    else:
         raise click.UsageError(f"{rule} is no rule; the rules are {', '.join(RULES)}")
-    click.echo(explain(name), nl=False)
+    with told_plainly():
+        writing.show(told, sys.stdout)
 
 
 @racefree_command.command("report")
@@ -181,11 +184,13 @@ def tile_race_command(compiled: bool, target: str | None, script: Path, argument
 
 def main() -> None:
     """The `racefree` command."""
+    open_standard_streams()
     racefree_command(prog_name="racefree")
 
 
 def tile_race() -> None:
     """The `tile-race` command."""
+    open_standard_streams()
     tile_race_command(prog_name="tile-race")
 
 

@@ -24,7 +24,7 @@ class Settings:
     `scope` "any" tries proofs for every grid before the launch's own; "launch" asks only about the launch.
     `budget` scales how long a proof may search: for all interleavings, and for a proof of any grid (about 2 seconds for a
     launch that is decided already, 30 for another).
-    `jobs` is how many processes analyse at once, by default one for each core; 1 starts none.
+    `jobs` is how many processes analyse at once, by default one for each core, at most 8; 1 starts none.
     `baseline` is a file of races that are known and not reported again, `cache` a folder in which proofs are kept for later
     runs; in a pyproject.toml both are relative to that file.
     `interpret` runs proved launches in Triton's interpreter, so that later launches find what they compute.

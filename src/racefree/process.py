@@ -18,6 +18,16 @@ from racefree.errors import InputError, MissingPackage, RacefreeError, Unsupport
 from racefree.report import exits
 
 
+def open_standard_streams() -> None:
+    """Lets what goes to a standard stream that was closed from the start go nowhere.
+
+    Each takes the least number that is free, which is its own, so that no file opened later gets what a script prints.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+
+
 @contextmanager
 def told_plainly() -> Iterator[None]:
     """Errors a user can act on become one line and exit status 2; anything else is ours, and says so with status 70."""

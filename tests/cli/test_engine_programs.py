@@ -7,7 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from cli_scripts import Check
+from click.testing import CliRunner
+
+from racefree.cli import racefree_command
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "engine"
 
@@ -66,3 +70,36 @@ def test_reader_that_leaves_early() -> None:
         process.stdout.close()
         assert process.stderr.read() == ""
         assert process.wait() == 1
+
+
+CLOSED = """
+import os, subprocess, sys
+for number in map(int, sys.argv[1].split()):
+    os.close(number)
+os.execv(sys.executable, [sys.executable, "-m", "racefree", *sys.argv[2:]])
+"""
+
+
+@pytest.mark.parametrize("closed", ["0", "1", "2", "1 2", "0 1 2"])
+def test_a_standard_stream_that_is_closed(closed: str, tmp_path: Path) -> None:
+    report = tmp_path / "report.txt"
+    arguments = ["check", f"--output=concise={report}", str(EXAMPLES / "racy.json")]
+    done = subprocess.run(
+        [sys.executable, "-c", CLOSED, closed, *arguments], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+    assert ("1 races in 1" in done.stdout) is ("1" not in closed)
+    assert "RF102" in report.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("arguments", [["explain"], ["explain", "RF001"]])
+def test_an_explanation_that_cannot_be_written(arguments: list[str]) -> None:
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        command = [sys.executable, "-m", "racefree", *arguments]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "racefree: cannot write stdout: No space left on device\n")
+
+
+def test_a_saved_report_that_is_not_there() -> None:
+    done = CliRunner().invoke(racefree_command, ["report", "missing.json"])
+    assert (done.exit_code, done.stderr) == (2, "racefree: cannot read missing.json: No such file or directory\n")

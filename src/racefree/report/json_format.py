@@ -41,7 +41,9 @@ def read(path: Path, parse: Callable[[str], T]) -> T:
     """What `parse` makes of a file. Raises InputError, with the name of the file, when it cannot be read or parsed."""
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
         raise InputError(f"cannot read {path}: {error}") from error
     try:
         return parse(text)

@@ -16,7 +16,7 @@ from racefree.graph.program import For, Program, walk
 from racefree.proof.footprint import survey as surveying
 from racefree.proof.footprint.evaluate import Footprint
 from racefree.proof.footprint.listing import _epochs
-from racefree.proof.footprint.shadow import Lattice, cover, extents_of, merged, points
+from racefree.proof.footprint.shadow import Lattice, cover, extents_of, merged, points, shadow
 from racefree.proof.footprint.survey import Facts, evaluation, prepare
 from racefree.proof.footprint.values import I64
 from racefree.proof.replay.enumeration import Rules, enumerate_races
@@ -94,7 +94,7 @@ def test_footprints_hold_every_execution(seed: int, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_cover_holds_every_element_and_merged_ranges_hold_their_bytes(seed: int) -> None:
+def test_a_lattice_has_every_element_a_cover_holds_it_and_merged_ranges_hold_its_bytes(seed: int) -> None:
     program, facts = generate(seed)
     for chunk in surveying.survey(prepare(program, facts), Facts()):
         rows = len(chunk.programs)
@@ -103,6 +103,8 @@ def test_a_cover_holds_every_element_and_merged_ranges_hold_their_bytes(seed: in
             if part is None:
                 continue
             elements = set(zip(part.rows.tolist(), part.cell.tolist(), part.address.tolist(), strict=True))
+            exact = shadow(footprint, footprint.where.may, rows, 0, 1 << 22)
+            assert not isinstance(exact, Lattice) or elements == _elements(exact, part.extents)
             over = cover(footprint, part, rows)
             if over is not None:
                 assert elements <= _elements(over, part.extents)

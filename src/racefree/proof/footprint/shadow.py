@@ -93,7 +93,8 @@ def shadow(footprint: Footprint, region: Region, rows: int, origin: int, cell_li
         return None
     if isinstance(footprint.address, Affine) and isinstance(region, Box):
         return _lattice(footprint, footprint.address, region, rows, origin)
-    return points(footprint, region, rows, origin, cell_limit)
+    found = points(footprint, region, rows, origin, cell_limit)
+    return _lattice_of_one(found) if found is not None and all(n == 1 for n in found.extents) else found
 
 
 def present(part: Shadow, rows: int) -> Bits:
@@ -111,6 +112,12 @@ def cover(footprint: Footprint, part: Shadow, rows: int) -> Lattice | None:
         return None
     whole = Box(present(part, rows), (None,) * len(part.extents))
     return _lattice(footprint, footprint.address, whole, rows, 0)
+
+
+def _lattice_of_one(part: Points) -> Lattice:
+    """The lattice of an access that has one element in each row."""
+    zeros = np.zeros((len(part.rows), len(part.extents)), dtype=np.int64)
+    return Lattice(part.rows, part.address, zeros, zeros, zeros + 1, part.elem_bytes)
 
 
 def _column(coef: Coef, rows: int) -> I64:

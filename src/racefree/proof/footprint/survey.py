@@ -30,8 +30,11 @@ CHUNK_CELLS = 1 << 21
 
 MOST_PROGRAMS = 1 << 24
 
-MOST_STEPPED, MOST_FOOTPRINTS = 32, 128
+MOST_STEPPED, MOST_FOOTPRINTS = 64, 256
 """Iterations of a loop, and footprints in all, that are better looked at one by one than element by element."""
+
+WORTH = 16
+"""So many times fewer elements must be left to list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,17 +174,21 @@ def _worth_stepping(launch: Launch, programs: I64) -> Mapping[int, int]:
     Where a mask bounds `round * BLOCK + lane`, the lanes of each round are a range, and those of all rounds are not.
     """
     sample = np.unique(programs[[0, len(programs) // 2, -1]])
-    folded = evaluation(launch, sample)
+    whole = evaluation(launch, sample)
     try:
-        folded.run()
-        few = {loop: MOST_STEPPED for loop, extent in folded.loop_extents.items() if extent <= MOST_STEPPED}
+        elements = _listed(launch, whole.run(), sample)
+        few = {loop: MOST_STEPPED for loop, extent in whole.loop_extents.items() if extent <= MOST_STEPPED}
         footprints = evaluation(launch, sample, few).run()
-        if len(footprints) > MOST_FOOTPRINTS:
-            return {}
-        shadows = [placed(launch, f, f.where.may, len(sample)) for f in footprints]
+        worth = len(footprints) <= MOST_FOOTPRINTS and WORTH * _listed(launch, footprints, sample) <= elements
     except TooBig:
         return {}
-    return {} if any(isinstance(part, Points) for part in shadows) else few
+    return few if worth else {}
+
+
+def _listed(launch: Launch, footprints: list[Footprint], programs: I64) -> int:
+    """How many elements are listed one by one."""
+    parts = (placed(launch, footprint, footprint.where.may, len(programs)) for footprint in footprints)
+    return sum(len(part.rows) for part in parts if isinstance(part, Points))
 
 
 def placed(launch: Launch, footprint: Footprint, region: Region, rows: int) -> Shadow | None:

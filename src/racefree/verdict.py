@@ -34,6 +34,7 @@ ONE_THREAD_PER_LANE = "assumes one thread per lane"
 REDUCTIONS_SYNCHRONISE = "assumes block-wide reductions synchronise"
 REPLICAS_LOAD_FIRST = "assumes replicated loads come before a dependent store"
 ASSUMES_IN_BOUNDS = "assumes accesses outside their tensors meet nothing"
+ASSUMES_ADDRESSES = "assumes the addresses of this launch"
 THREAD_QUALIFIERS = frozenset({ONE_THREAD_PER_LANE, REDUCTIONS_SYNCHRONISE, REPLICAS_LOAD_FIRST})
 """The qualifiers of proofs that depend on how many threads a program instance has."""
 

@@ -13,8 +13,9 @@ from racefree.graph.program import Access, Barrier, Program, accesses, walk
 from racefree.graph.unfenced import has_barriers, unfenced
 from racefree.proof.confirm import CONFIRMED, confirm
 from racefree.proof.outcome import Witness
+from racefree.proof.placement import depends_on_addresses
 from racefree.proof.records import Recorder
-from racefree.verdict import ASSUMES_IN_BOUNDS, ProofScope, RaceConfigVerdict, Status
+from racefree.verdict import ASSUMES_ADDRESSES, ASSUMES_IN_BOUNDS, ProofScope, RaceConfigVerdict, Status
 
 MANY_PROGRAMS = 12
 """From here on going through all interleavings takes long: a proof for any grid is tried before."""
@@ -43,6 +44,8 @@ def decide(program: Program, facts: LaunchFacts, options: Options) -> RaceConfig
         verdict = _across_blocks(program, facts, options)
     else:
         verdict = _decide(program, facts, options)
+    if verdict.status in (Status.OK, Status.RACES) and depends_on_addresses(program):
+        verdict = replace(verdict, qualifiers=(*verdict.qualifiers, ASSUMES_ADDRESSES))
     return replace(verdict, config=dict(facts.config), seconds=time.perf_counter() - start)
 
 
@@ -77,6 +80,9 @@ def _decide(program: Program, facts: LaunchFacts, options: Options) -> RaceConfi
             strengthen = False
         if found.status is not Status.OK:
             found = _schedule(program, facts, options, found)
+    elif found.refusal is not None and found.refusal.kind == "indirect-address" and _follows_stores(program):
+        deeper = _schedule(program, facts, options, found)
+        found = found if deeper.status is Status.UNSUPPORTED else deeper
     hangs = found.refusal is not None and found.refusal.kind == "vacuous"
     if strengthen and not hangs and found.status in (Status.OK, Status.UNSUPPORTED):
         found = _strengthened(program, facts, options, found)
@@ -159,6 +165,13 @@ def _racing(
     except Refused as refused:
         return _unsupported(refused.refusal)
     return RaceConfigVerdict({}, Status.RACES, rung, None, qualifiers, races=records)
+
+
+def _follows_stores(program: Program) -> bool:
+    """Whether plain loads of single integers, which a store of the launch may change, decide where an instance goes."""
+    from racefree.proof.schedule.relevance import relevance
+
+    return bool(relevance(program).synchronising)
 
 
 def may_be_ordered(program: Program, race: Witness) -> bool:

@@ -114,8 +114,8 @@ def _loose_pointers(program: Program) -> list[Value]:
     return out
 
 
-def computed_from_addresses(program: Program) -> frozenset[int]:
-    """The integers that depend on the address of a pointer."""
+def computed_from_addresses(program: Program, *, apart_from: frozenset[int] = frozenset()) -> frozenset[int]:
+    """The integers that depend on the address of a pointer, other than through those of `apart_from`."""
     found = {r.index for s in walk(program.body) if isinstance(s, Op) and s.name == "tt.ptr_to_int" for r in s.results}
     if not found:
         return frozenset()
@@ -124,7 +124,8 @@ def computed_from_addresses(program: Program) -> frozenset[int]:
     while changed:
         changed = False
         for result, sources in edges:
-            if result.index not in found and any(o.index in found for o in sources):
+            new = result.index not in found and result.index not in apart_from
+            if new and any(o.index in found for o in sources):
                 found.add(result.index)
                 changed = True
     return frozenset(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 from evaluating import holds, integer
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,6 +55,17 @@ def test_runs_are_the_table(steps: list[int]) -> None:
 def test_a_table_of_many_runs_is_left_alone() -> None:
     assert runs_of(np.array([k * k for k in range(2 * MOST_RUNS)], dtype=np.int64)) is not None
     assert runs_of(np.array([k * k for k in range(2 * MOST_RUNS + 1)], dtype=np.int64)) is None
+
+
+@pytest.mark.parametrize(
+    "values", [[-(1 << 63), (1 << 63) - 1], [0, (1 << 63) - 1, -2, 5], [-(1 << 62), (1 << 62) - 1]]
+)
+def test_steps_of_a_table_do_not_wrap(values: list[int]) -> None:
+    runs = runs_of(np.array(values, dtype=np.int64))
+    assert (runs is None) == (max(values) - min(values) >= 1 << 63)
+    for run in runs or ():
+        told = [run.value + run.step * k for k in range(run.last - run.first + 1)]
+        assert told == values[run.first : run.last + 1]
 
 
 def terms() -> st.SearchStrategy[Sum]:

@@ -95,7 +95,9 @@ class Run:
 
 
 def runs_of(values: npt.NDArray[np.int64]) -> tuple[Run, ...] | None:
-    """A table as arithmetic progressions one after the other; None when they would be many."""
+    """A table as arithmetic progressions one after the other; None when they would be many, or steps exceed 64 bits."""
+    if int(values.max()) - int(values.min()) >= 1 << 63:
+        return None
     steps = np.diff(values)
     changes = np.flatnonzero(np.diff(steps)) + 1
     out: list[Run] = []

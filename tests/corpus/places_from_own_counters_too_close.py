@@ -1,0 +1,25 @@
+# the counters of two programs start too close: one runs into the places of the other
+# expect: races WAW R1 R1
+# judge: interleavings
+# grid: 2
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(keys, count, out, EACH: tl.constexpr, KINDS: tl.constexpr):
+    p = tl.program_id(0)
+    for i in range(EACH):
+        own = count + p * KINDS + tl.load(keys + p * EACH + i)
+        place = tl.load(own)
+        tl.debug_barrier()
+        tl.store(own, place + 1)
+        tl.store(out + place, i)  # R1
+        tl.debug_barrier()
+
+
+def arguments():
+    keys = torch.tensor([0, 1, 0, 1, 0, 1], dtype=torch.int32)
+    count = torch.tensor([0, 3, 1, 4], dtype=torch.int32)
+    return dict(keys=keys, count=count, out=torch.zeros(6, dtype=torch.int32), EACH=3, KINDS=2)

@@ -109,3 +109,29 @@ def walks_on(out, BLOCK: tl.constexpr):
 @triton.jit
 def two_a_row(out, BLOCK: tl.constexpr):
     tl.store(out + tl.program_id(0) // 2 * BLOCK + tl.arange(0, BLOCK), 1.0)
+
+
+@triton.jit
+def round_robin(out, rows, STEP: tl.constexpr, BLOCK: tl.constexpr):
+    for row in range(tl.program_id(0), rows, STEP):
+        tl.store(out + row * BLOCK + tl.arange(0, BLOCK), 1.0)
+
+
+@triton.jit
+def both_halves(q, k, stride, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * stride + tl.arange(0, BLOCK)
+    tl.store(q + lanes, 1.0)
+    tl.store(k + lanes, 2.0)
+
+
+@triton.jit
+def counted_if_new(count):
+    if tl.load(count + tl.program_id(0)) == 0:
+        tl.atomic_add(count + tl.program_id(0), 1)
+
+
+@triton.jit
+def cleared_and_scattered(counts, places, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(counts + lanes, 0)
+    tl.atomic_add(counts + tl.load(places + lanes), 1)

@@ -130,6 +130,30 @@ def test_aliased_arguments() -> None:
     assert record.hint == "a and b share storage: pass tensors that do not overlap"
 
 
+def test_a_tensor_that_is_left_for_its_neighbour_is_told_apart_from_aliasing() -> None:
+    """Parts of one allocation that do not overlap are no fault of whoever passes them."""
+    q, k = torch.zeros(4, 96).chunk(2, dim=1)
+    record = next(r for r in races("both_halves", q, k, 96, BLOCK=64) if r.programs[0] == r.programs[1])
+    assert record.cause is Cause.MISSING_MASK
+    assert record.hint.startswith("the store of line ")
+    assert record.hint.endswith(" leaves q and gets into k, which lies in the same storage: mask it there")
+
+
+def test_a_loop_that_steps_by_less_than_the_number_of_programs() -> None:
+    record = between(races("round_robin", floats(), 16, grid=(8,), STEP=4, BLOCK=32))
+    assert record.cause is Cause.LOOP_TOO_LONG
+    said = "a round of the loop moves on by 4 programs, and there are 8: step by tl.num_programs(0)"
+    assert record.hint == f"{said}, or end the loop earlier"
+
+
+def test_an_atomic_and_a_plain_access_of_one_program_want_a_barrier() -> None:
+    (record,) = races("counted_if_new", integers(4))
+    assert record.cause is Cause.ATOMIC_AND_PLAIN
+    assert record.hint.startswith("make the load an atomic read, or put tl.debug_barrier() between the two accesses")
+    (record,) = races("cleared_and_scattered", integers(256), integers(256), grid=(1,), BLOCK=256)
+    assert record.hint == "put tl.debug_barrier() between the two accesses, or make the plain store an atomic too"
+
+
 def test_a_load_of_the_neighbour_is_told_apart_from_aliasing() -> None:
     """The same memory under one name is no matter of the arguments."""
     both = floats()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from racefree.access import Kind
-from racefree.graph.launch import Descriptor, LaunchFacts, Tensor
+from racefree.graph.launch import LaunchFacts
 from racefree.graph.program import Access, Data, Op, Program, Statement, Value, walk
+from racefree.proof.aliasing import leaves, overlap, share_storage, tensor_of
 from racefree.proof.footprint.slicing import flows
 from racefree.proof.formula.terms import Binary, Term, Varies, coefficients, elements, names
 from racefree.proof.meeting import line_of, meeting_hint
@@ -72,9 +73,19 @@ def hint(question: Question) -> Hint:
 
 def _aliased(question: Question) -> Hint | None:
     first, second = question.tensors
-    if not first or not second or first == second or not _share_storage(question.facts, first, second):
+    one, other = (tensor_of(question.facts, name) for name in question.tensors)
+    if first == second or one is None or other is None or not share_storage(one, other):
         return None
-    return Hint(Cause.ALIASED, f"{first} and {second} share storage: pass tensors that do not overlap")
+    race = question.race
+    if overlap(one, other):
+        return Hint(Cause.ALIASED, f"{first} and {second} share storage: pass tensors that do not overlap")
+    for side, own, name, into in ((race.first, one, first, second), (race.second, other, second, first)):
+        if leaves(side, own):
+            said = f"the {side.access.kind.value} of {line_of(side.access, race)} leaves {name}"
+            return Hint(
+                Cause.MISSING_MASK, f"{said} and gets into {into}, which lies in the same storage: mask it there"
+            )
+    return None
 
 
 def _atomics(question: Question) -> Hint | None:
@@ -88,10 +99,18 @@ def _atomics(question: Question) -> Hint | None:
             return Hint(Cause.NARROW_SCOPE, f'the atomic of {at} has scope="cta": give it scope="gpu"')
         return Hint(Cause.ATOMICS_DIFFER, "give both atomics the same address and the same element type")
     plain = second if first.kind.atomic else first
-    if plain.kind.writes:
-        text = "initialise the memory before the launch, or make the plain store an atomic too"
-    else:
-        text = "read the value in a later launch, or make the load an atomic read and order it by release and acquire"
+    match plain.kind.writes, question.inside:
+        case True, True:
+            text = "put tl.debug_barrier() between the two accesses, or make the plain store an atomic too"
+        case True, False:
+            text = "initialise the memory before the launch, or make the plain store an atomic too"
+        case False, True:
+            alone = "where other programs leave the element alone meanwhile"
+            text = f"make the load an atomic read, or put tl.debug_barrier() between the two accesses {alone}"
+        case _:
+            text = (
+                "read the value in a later launch, or make the load an atomic read and order it by release and acquire"
+            )
     return Hint(Cause.ATOMIC_AND_PLAIN, text)
 
 
@@ -170,8 +189,14 @@ def _loops(question: Question) -> Hint | None:
     program = _named(first, f"pid[{axes[0]}]", "pid")
     if not growth or apart is None or program is None or not growth.get(program):
         return None
-    if not any(name.startswith("iteration") for name in apart):
+    rounds = [name for name in apart if name.startswith("iteration")]
+    if not rounds:
         return None
+    onwards, rest = divmod(abs(growth.get(rounds[0], 0)), abs(growth[program]))
+    there = question.facts.grid[axes[0]]
+    if len(rounds) == 1 and not rest and 0 < onwards < there:
+        said = f"a round of the loop moves on by {onwards} program{'s' * (onwards > 1)}, and there are {there}"
+        return Hint(Cause.LOOP_TOO_LONG, f"{said}: step by tl.num_programs({axes[0]}), or end the loop earlier")
     said = f"programs start {abs(growth[program])} elements apart, and the loop of one reaches the start of another"
     return Hint(Cause.LOOP_TOO_LONG, f"{said}: end it earlier, or start the programs further apart")
 
@@ -225,16 +250,6 @@ def _apart(question: Question) -> Hint:
         return Hint(Cause.SHARED, "give each program its own elements, or split the kernel into two launches")
     text = "one program loads what another stores: store to another tensor, or split the kernel into two launches"
     return Hint(Cause.SHARED, text)
-
-
-def _share_storage(facts: LaunchFacts, *names: str) -> bool:
-    found = [
-        argument.base if isinstance(argument, Descriptor) else argument for argument in map(facts.arguments.get, names)
-    ]
-    one, other = (a.storage if isinstance(a, Tensor) else None for a in found)
-    if one is None or other is None:
-        return False
-    return one.address < other.address + other.nbytes and other.address < one.address + one.nbytes
 
 
 # ---- what a hint rests on ----------------------------------------------------------------------------------------------

@@ -329,6 +329,30 @@ def test_a_launch_that_makes_pointers_may_write_anywhere(session: Session) -> No
     assert seen(unrelated, session) == why
 
 
+def test_what_torch_makes_after_a_launch_that_may_write_anywhere_is_known(session: Session) -> None:
+    """A step of an optimiser that takes its tensors from a table of pointers must not hide all that comes after it."""
+    old, other, lent = torch.tensor([1, 2]), torch.tensor([3]), np.array([4])
+    sparse = torch.sparse_csr_tensor(torch.tensor([0, 1]), torch.tensor([0]), torch.tensor([5]))
+    through_integer[(1,)](old.data_ptr(), torch.zeros(1))
+    why = "an earlier launch of through_integer, which did not run, may write anywhere"
+    new = torch.tensor([5, 6], device="cuda")
+    assert seen(new, session) == [5, 6]
+    assert seen(new.cumsum(0), session) == [5, 11]
+    assert seen(torch.tensor([7]).cuda(), session) == [7]
+    assert seen(torch.zeros_like(old), session) == [0, 0]
+    for unknown in (old, other, old.clone(), old.cuda(), torch.cat([new, old]), new + old, torch.from_numpy(lent)):
+        assert seen(unknown, session) == why
+    assert seen(sparse.crow_indices(), session) == why
+    old[:1] = 8
+    assert seen(old, session) == why
+    old.fill_(9)
+    assert seen(old, session) == [9, 9]
+    new.copy_(torch.cat([other, other]))
+    assert seen(new, session) == why
+    through_integer[(1,)](old.data_ptr(), torch.zeros(1))
+    assert seen(old, session) == why
+
+
 def test_reading_an_unknown_value_on_the_host_is_noted_once(session: Session) -> None:
     out = torch.zeros(4, dtype=torch.int32)
     writer[(4,)](torch.tensor([1]), out)

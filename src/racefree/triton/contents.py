@@ -51,6 +51,7 @@ class StorageBook:
         self._borrowed: dict[int, tuple[int, str]] = {}
         self._lock = guarded(Rank.CONTENTS)  # threads of the program compute while another one launches
         self._distrust: str | None = None
+        self._vouched: dict[int, Any] = {}
         self._copies: dict[int, _Copy] = {}
         self._meta: dict[int, tuple[Any, int]] = {}
         self._next_meta = _META_BASE
@@ -68,8 +69,20 @@ class StorageBook:
                 self._borrowed[storage.data_ptr()] = storage.nbytes(), why
 
     def distrust_all(self, why: str) -> None:
-        """From now on no contents are relied on: something may have written anywhere."""
-        self._distrust = why
+        """What is there now is not relied on: something may have written anywhere."""
+        with self._lock:
+            self._distrust = why
+            self._vouched.clear()
+
+    @property
+    def distrusts(self) -> bool:
+        return self._distrust is not None
+
+    def vouch(self, storage: Any) -> None:
+        """Torch filled the whole storage with real values after whatever may have written anywhere."""
+        if self._distrust is not None and not is_borrowed(storage):
+            with self._lock:
+                self._vouched[storage._cdata] = _weak(storage)
 
     def mark_clean(self, storage: Any) -> None:
         """The whole storage was overwritten by torch with values that are real."""
@@ -78,6 +91,7 @@ class StorageBook:
             found = self._borrowed.get(storage.data_ptr()) if self._borrowed else None
             if found is not None and found[0] <= storage.nbytes():
                 del self._borrowed[storage.data_ptr()]
+        self.vouch(storage)
 
     def put(self, storage: Any, data: bytes) -> None:
         """Writes the bytes of a storage of this process's memory. Raises ValueError for one that is not its own to write."""
@@ -113,7 +127,10 @@ class StorageBook:
                 for stale in self._stale.values():  # the memory may be another tensor's
                     if start < stale.start + stale.nbytes and stale.start < end and not stale.weak.expired():
                         return stale.why
-        return self._distrust
+        if self._distrust is None:
+            return None
+        vouched = self._vouched.get(storage._cdata)
+        return None if vouched is not None and not vouched.expired() else self._distrust
 
     def address_of(self, storage: Any, *, meta: bool) -> int:
         """The start of a storage; a meta storage, which has no memory, gets a range of its own."""
@@ -166,10 +183,11 @@ class StorageBook:
     def _prune(self) -> None:
         """Drops what is known of freed storages, now and then, and the oldest copies beyond the cap."""
         with self._lock:
-            if len(self._stale) + len(self._meta) > self._prune_at:
+            if len(self._stale) + len(self._meta) + len(self._vouched) > self._prune_at:
+                self._vouched = {k: v for k, v in self._vouched.items() if not v.expired()}
                 self._stale = {k: v for k, v in self._stale.items() if not v.weak.expired()}
                 self._meta = {k: v for k, v in self._meta.items() if not v[0].expired()}
-                self._prune_at = max(_PRUNE_AT, 2 * (len(self._stale) + len(self._meta)))
+                self._prune_at = max(_PRUNE_AT, 2 * (len(self._stale) + len(self._meta) + len(self._vouched)))
         self._copies = {k: c for k, c in self._copies.items() if not c.weak.expired()}
         while sum(c.data.nbytes for c in self._copies.values()) > self._cap_bytes:
             del self._copies[next(iter(self._copies))]

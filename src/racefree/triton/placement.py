@@ -55,6 +55,13 @@ class Placement:
             if storage is not None:
                 self.book.mark_stale(storage, why)
 
+    def vouch(self, tensors: Iterable[Any]) -> None:
+        """Torch has just made these of real values: nothing that an earlier launch wrote is in them."""
+        for tensor in tensors:
+            storage = storage_or_none(tensor)
+            if storage is not None:
+                self.book.vouch(storage)
+
     def mark_gradients(self, values: Any) -> None:
         """Autograd computes gradients where no mode sees it: after a skipped kernel none of them is relied on."""
         if self.launched():

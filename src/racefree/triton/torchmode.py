@@ -113,6 +113,8 @@ def _call(
         placement.mark_stale(_made(outputs, inputs), why)
         if name in _HOST_READS:
             placement.note(f"a value was read at {_here()} that the program computes otherwise: {why}")
+    elif placement.book.distrusts and _makes_new(func, name, inputs):
+        placement.vouch(_made(outputs, inputs))
     return result
 
 
@@ -143,6 +145,13 @@ def _made(outputs: list[Any], inputs: list[Any]) -> list[Any]:
     """The results that are no views of the arguments: nothing new flowed into those."""
     known = _storages(inputs)
     return [t for t in outputs if not _storages([t]) <= known]
+
+
+def _makes_new(func: Any, name: str, inputs: list[Any]) -> bool:
+    """True when results that are no views of the arguments have just been made, and of nothing but these."""
+    if not inputs:
+        return func in _constructors() and name != "from_file"
+    return all(storage_or_none(tensor) is not None for tensor in inputs)
 
 
 def _storages(tensors: list[Any]) -> set[int]:
@@ -197,6 +206,7 @@ def _handlers() -> dict[Any, Handler]:
     return table
 
 
+@functools.cache
 def _constructors() -> frozenset[Any]:
     from torch.utils._device import _device_constructors
 
@@ -229,6 +239,8 @@ def _tracked(placement: Placement, source: Any, copy: Any) -> Any:
     why = placement.why_stale([source])
     if why is not None:
         placement.mark_stale([copy], why)
+    else:
+        placement.vouch([copy])
     return copy
 
 

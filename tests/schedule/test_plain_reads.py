@@ -48,3 +48,18 @@ def test_the_first_holder_of_the_lock_initialises(programs: int, early: bool, fe
     if clean and programs > 1:
         assert ASSUMES_TERMINATION in launch.verdict.qualifiers
     assert all(race.witness == "confirmed" for race in launch.races)
+
+
+@triton.jit
+def places_by_lane(kinds, places, out, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    place = tl.atomic_add(places + tl.load(kinds + lanes), 1)
+    tl.store(out + place, lanes)
+
+
+def test_the_reason_that_says_more_is_kept() -> None:
+    kinds, places, out = (torch.zeros(n, dtype=torch.int32) for n in (64, 4, 64))
+    (verdict,) = racefree.analyze(places_by_lane, kinds, places, out, BLOCK=32, grid=(2,)).verdict.configs
+    assert verdict.refusal is not None
+    assert verdict.refusal.kind == "indirect-address"
+    assert verdict.refusal.reason.endswith("it is what an atomic observed")

@@ -110,7 +110,7 @@ def _geometry(program: Program, facts: LaunchFacts, options: Options) -> RaceCon
 
 
 def _schedule(program: Program, facts: LaunchFacts, options: Options, before: RaceConfigVerdict) -> RaceConfigVerdict:
-    """All interleavings of the launch's atomics; `before` stands when they do not decide."""
+    """All interleavings of the launch's atomics and deciding loads; `before` stands when they do not decide."""
     from racefree.proof import schedule
 
     budget = schedule.Budget().times(options.budget)
@@ -124,8 +124,11 @@ def _schedule(program: Program, facts: LaunchFacts, options: Options, before: Ra
         case "races":
             return _racing(result.rung, result.races, result.qualifiers, program, facts)
         case "passed":
-            keep = result.refusal is None or before.status is Status.RACES
-            return before if keep or result.refusal is None else _unsupported(result.refusal)
+            if result.refusal is None or before.status is Status.RACES:
+                return before
+            # Of two refusals of one kind the first is kept: it says where an address comes from.
+            again = before.refusal is not None and before.refusal.kind == result.refusal.kind
+            return before if again else _unsupported(result.refusal)
         case _:
             assert_never(result.status)
 

@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 
 PROGRAMS = ("racefree", "tile-race", "python", "pytest")
-START_SECONDS = 120
+START_SECONDS = 300
 
 
 @pytest.fixture(scope="session")

@@ -7,9 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
-from pages import ROOT
+from pages import PAGES, ROOT
 
+from racefree.cli import check, report_command
 from racefree.config import Settings
 from racefree.proof.memory_model import memory_model
 from racefree.report import exits, formats
@@ -20,6 +22,7 @@ from racefree.verdict import (
     ONE_THREAD_PER_LANE,
     READS_CONTENTS,
     REDUCTIONS_SYNCHRONISE,
+    REPLICAS_LOAD_FIRST,
     Cause,
     ProofScope,
     Status,
@@ -89,6 +92,7 @@ def test_words_of_a_verdict_are_explained() -> None:
         ONE_THREAD_PER_LANE,
         READS_CONTENTS,
         REDUCTIONS_SYNCHRONISE,
+        REPLICAS_LOAD_FIRST,
         ASSUMES_IN_BOUNDS,
         assumes_no_overflow(32),
     )
@@ -109,6 +113,17 @@ def test_every_format_and_exit_status_is_listed() -> None:
     assert len(statuses) == 7
     for status in statuses:
         assert f"\n| {status} |" in page("exit-status.md"), status
+
+
+def test_every_option_is_told() -> None:
+    """But for help, and the second name of what is so anyhow."""
+    text = "".join(path.read_text(encoding="utf-8") for path in PAGES)
+    for command in (check, report_command):
+        for name in (param.opts[0] for param in command.params if isinstance(param, click.Option)):
+            assert name in text or name in ("--help", "--all"), name
+    plugin = (ROOT / "src/racefree/pytest_plugin.py").read_text(encoding="utf-8")
+    for name in re.findall(r'"(--racefree[a-z-]*)"', plugin):
+        assert f"`{name}" in page("in-tests.md") or f" {name} " in page("in-tests.md"), name
 
 
 def test_every_setting_is_shown() -> None:

@@ -122,7 +122,7 @@ def _carry(
 ) -> None:
     """Find closed forms, or bounds, by folding a round with placeholders; then fold it for good."""
     round_ = inner.loops[-1].iteration
-    names = [Var(VarKind.PARAMETER, f"carried{inner.loops[-1].number}:{n}") for n in range(len(carried))]
+    names = [_placeholder(value, f"carried{inner.loops[-1].number}:{n}") for n, value in enumerate(carried)]
     probe = w.copy()
     for value, name, init in zip(carried, names, inits, strict=True):
         probe.env[value.index] = Cell(None if init.term is None or is_condition(init.term) else variable(name))
@@ -148,6 +148,11 @@ def _carry(
         )
         w.env[value.index] = Cell(form, init.obligations | kept | _fits(w, value, form, inner.path))
     fold(w, replace(inner, path=conjunction((inner.path, *always)), obligations=needed))
+
+
+def _placeholder(value: Value, name: str) -> Var:
+    """What stands for a carried value while its closed form is looked for."""
+    return Var(VarKind.CARRIED if any(extent > 1 for extent in value.shape) else VarKind.PARAMETER, name)
 
 
 def _fits(w: Lowering, value: Value, form: Term, path: Condition) -> frozenset[Obligation]:

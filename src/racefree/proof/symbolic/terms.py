@@ -21,7 +21,10 @@ def _stable(*parts: object) -> int:
 
 
 class VarKind(Enum):
-    """What a variable stands for. The first three are private to one execution, the others shared."""
+    """What a variable stands for. The first three are private to one execution, the others shared.
+
+    CARRIED is a tile that a loop carries, while its closed form is looked for: another value in each lane.
+    """
 
     LANE = "lane"
     ITERATION = "iteration"
@@ -29,6 +32,7 @@ class VarKind(Enum):
     GRID = "grid"
     PARAMETER = "parameter"
     BASE = "base"
+    CARRIED = "carried"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ broadcast changes nothing, and a transposition renames.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from racefree.graph.program import Op
-from racefree.proof.symbolic.replacing import Replacer
+from racefree.proof.symbolic.replacing import Replacer, leaves
 from racefree.proof.symbolic.terms import (
     ZERO,
     Fn,
@@ -42,10 +42,20 @@ def position(dimension: int, extent: int) -> Sum:
     return variable(lane(dimension, extent)) if extent > 1 else ZERO
 
 
-def _substitute(term: Term, shape: Shape, places: Sequence[Sum]) -> Term:
-    """`term` over the lanes of a tile of `shape`, with `places[d]` for the lane along d."""
+def _substitute(term: Term, shape: Shape, places: Sequence[Sum]) -> Term | None:
+    """`term` over the lanes of a tile of `shape`, `places[d]` being the lane along d; None where it hides its lanes."""
     mapping = {lane(d, n): place for d, (n, place) in enumerate(zip(shape, places, strict=True)) if n > 1}
+    if all(place == variable(var) for var, place in mapping.items()):
+        return term
+    if any(isinstance(leaf, Var) and leaf.kind is VarKind.CARRIED for leaf in leaves(term)):
+        return None
     return Replacer(mapping.get).term(term)
+
+
+def _each(places: Iterable[Term | None]) -> list[Term] | None:
+    found = list(places)
+    told = [term for term in found if term is not None]
+    return told if len(told) == len(found) else None
 
 
 def _same(op: Op, x: Sequence[Term]) -> list[Term]:
@@ -56,18 +66,18 @@ def _broadcast(op: Op, x: Sequence[Term]) -> list[Term]:
     return [x[0]]
 
 
-def _expand(op: Op, x: Sequence[Term]) -> list[Term]:
+def _expand(op: Op, x: Sequence[Term]) -> list[Term] | None:
     axis = op.attributes["axis"]
     assert isinstance(axis, int)
     shape = op.operands[0].shape
-    return [_substitute(x[0], shape, [position(d + (d >= axis), n) for d, n in enumerate(shape)])]
+    return _each([_substitute(x[0], shape, [position(d + (d >= axis), n) for d, n in enumerate(shape)])])
 
 
-def _transpose(op: Op, x: Sequence[Term]) -> list[Term]:
+def _transpose(op: Op, x: Sequence[Term]) -> list[Term] | None:
     order = op.attributes["order"]
     assert isinstance(order, tuple)
     shape = op.operands[0].shape
-    return [_substitute(x[0], shape, [position(order.index(d), n) for d, n in enumerate(shape)])]
+    return _each([_substitute(x[0], shape, [position(order.index(d), n) for d, n in enumerate(shape)])])
 
 
 def _reshape(op: Op, x: Sequence[Term]) -> list[Term] | None:
@@ -81,7 +91,7 @@ def _reshape(op: Op, x: Sequence[Term]) -> list[Term] | None:
     for n in reversed(before):
         places.insert(0, apply(Fn.MOD, flat, number(n)) if len(places) < len(before) - 1 else flat)
         flat = apply(Fn.FLOOR, flat, number(n))
-    return [_substitute(x[0], before, places)]
+    return _each([_substitute(x[0], before, places)])
 
 
 def _join(op: Op, x: Sequence[Term]) -> list[Term]:
@@ -94,10 +104,10 @@ def _join(op: Op, x: Sequence[Term]) -> list[Term]:
     return [either(both(first, a), both(negate(first), b))]
 
 
-def _split(op: Op, x: Sequence[Term]) -> list[Term]:
+def _split(op: Op, x: Sequence[Term]) -> list[Term] | None:
     shape = op.operands[0].shape
     kept = [position(d, n) for d, n in enumerate(shape[:-1])]
-    return [_substitute(x[0], shape, [*kept, number(k)]) for k in range(2)]
+    return _each(_substitute(x[0], shape, [*kept, number(k)]) for k in range(2))
 
 
 Mover = Callable[[Op, Sequence[Term]], list[Term] | None]

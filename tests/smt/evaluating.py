@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 from racefree.proof.symbolic.records import Reading, Record
+from racefree.proof.symbolic.replacing import leaves
 from racefree.proof.symbolic.terms import (
     Apply,
     Atom,
@@ -24,6 +25,7 @@ from racefree.proof.symbolic.terms import (
     Var,
     evaluate,
 )
+from racefree.proof.symbolic.variables import EARLIER
 
 Values = dict[str, int]
 MAX_ROUNDS = 40
@@ -100,7 +102,17 @@ def _lanes(
     for lane in itertools.product(*(range(n) for n in record.access.shape)):
         values.update({v.name: k for v, k in zip(record.lanes, lane, strict=True) if v is not None})
         if holds(record.path, values) and holds(record.mask, values):
-            for obligation in record.obligations:
-                if holds(obligation.guard, values):
-                    assert obligation.low <= integer(obligation.value, values) <= obligation.high
+            for _ in _earlier(record, values):
+                for obligation in record.obligations:
+                    if holds(obligation.guard, values):
+                        assert obligation.low <= integer(obligation.value, values) <= obligation.high
             yield (record.access.index, pid, rounds, lane, integer(record.address, values))
+
+
+def _earlier(record: Record, values: Values) -> Iterator[None]:
+    """Sets what stands for any earlier round of a loop to each round in turn; where it is not earlier, a guard says so."""
+    found = leaves(*(term for o in record.obligations for term in (o.value, o.guard)))
+    names = {leaf for leaf in found if isinstance(leaf, Var) and leaf.name.startswith(EARLIER)}
+    for k in range(MAX_ROUNDS if names else 1):
+        values.update({v.name: k if v.high is None else min(k, v.high) for v in names})
+        yield

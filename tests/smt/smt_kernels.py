@@ -295,3 +295,58 @@ def chunks(table, starts, o, WIDTH: tl.constexpr, BLOCK: tl.constexpr):
     first, last = tl.load(starts + sequence).to(tl.int32), tl.load(starts + sequence + 1).to(tl.int32)
     lanes = chunk * BLOCK + tl.arange(0, WIDTH)
     tl.store(o + first + lanes, lanes, mask=lanes < last - first)
+
+
+@triton.jit
+def turned(o, n, BLOCK: tl.constexpr):
+    """A tile of rows that is transposed after each round: from the second on, its elements meet."""
+    rows, columns = tl.arange(0, BLOCK)[:, None], tl.arange(0, BLOCK)[None, :]
+    row = rows + tl.zeros((BLOCK, BLOCK), tl.int32)
+    for i in range(n):
+        tl.store(o + ((tl.program_id(0) * n + i) * BLOCK + row) * BLOCK + columns, i)
+        row = tl.trans(row)
+
+
+@triton.jit
+def laid_along(o, n, BLOCK: tl.constexpr):
+    """A tile over the rows that a row takes the place of, so that from the second round on all rows are one."""
+    rows, columns = tl.arange(0, BLOCK)[:, None], tl.arange(0, BLOCK)[None, :]
+    row = rows + tl.zeros((BLOCK, BLOCK), tl.int32)
+    line = tl.arange(0, BLOCK)
+    for i in range(n):
+        tl.store(o + ((tl.program_id(0) * n + i) * BLOCK + row) * BLOCK + columns, i)
+        row = line[None, :] + tl.zeros((BLOCK, BLOCK), tl.int32)
+        line += BLOCK * BLOCK
+
+
+@triton.jit
+def handed_on(o, n, HOW: tl.constexpr):
+    """What is computed in one round, and wraps far beyond the launch, is where a later round stores."""
+    p = tl.program_id(0)
+    if p < 3000:
+        far = (p * 2097152) // 131072  # 16 * p, unless it wraps
+        x = p * 16
+        y = far
+        for i in range(n):
+            if HOW == "by turns":
+                if i % 2 == 1:
+                    tl.store(o + x, 1)
+                x, y = y, x
+            elif HOW == "counted on":
+                if i == 1:
+                    tl.store(o + x, 1)
+                x = y
+                y += 3
+            elif HOW == "in the first round":
+                if i > 0:
+                    tl.store(o + x, 1)
+                if i == 0:
+                    x = (p * 2097152) // 131072
+                else:
+                    x = p * 16
+            elif i + 1 == n:
+                x = (p * 2097152) // 131072
+            else:
+                x = p * 16
+        if HOW == "in the last round":
+            tl.store(o + x, 1)

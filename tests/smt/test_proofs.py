@@ -111,6 +111,8 @@ CASES: dict[str, tuple[Any, tuple[int, ...], dict[str, Any], str | None, tuple[s
     "in place": (k.in_place, (3,), {"x": ints(900), "SHIFT": 0, "FENCE": False}, T0, (I32,)),
     "in place, shifted": (k.in_place, (3,), {"x": ints(900), "SHIFT": 1, "FENCE": False}, None, ()),
     "in place, shifted and fenced": (k.in_place, (3,), {"x": ints(900), "SHIFT": 1, "FENCE": True}, T0, (I32,)),
+    "turned": (k.turned, (2,), {"o": ints(300), "n": 2, "BLOCK": 8}, None, ()),
+    "laid along": (k.laid_along, (2,), {"o": ints(300), "n": 2, "BLOCK": 8}, None, ()),
     "in place, into the next": (k.in_place, (3,), {"x": ints(900), "SHIFT": 129, "FENCE": True}, None, ()),
 }  # fmt: skip
 
@@ -240,6 +242,15 @@ def test_an_interrupt_is_not_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(z3.Solver, "reason_unknown", lambda self: "interrupted from keyboard")
     with pytest.raises(KeyboardInterrupt):
         strengthen(program, facts, decided=False)
+
+
+@pytest.mark.parametrize("how", ["by turns", "counted on", "in the first round", "in the last round"])
+def test_what_an_earlier_round_has_computed_may_wrap(how: str) -> None:
+    near, _, _ = prove(k.handed_on, (4,), decided=True, o=ints(99), n=3, HOW=how)
+    assert (near.status, near.scope and near.scope.value) == ("proved", T0)
+    assert I32 in near.qualifiers
+    far, _, _ = prove(k.handed_on, (300,), decided=True, o=ints(9999), n=3, HOW=how)
+    assert (far.status, far.refusal and far.refusal.kind) == ("passed", "integer-overflow")
 
 
 TICKETS = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from racefree.proof.symbolic.records import Obligation, Record
+from racefree.proof.symbolic.records import Record
 from racefree.proof.symbolic.replacing import Replacer, leaves
 from racefree.proof.symbolic.terms import Var, VarKind, multiply, subtract, variable
 from racefree.proof.symbolic.variables import grid_size, program_id
@@ -49,7 +49,7 @@ def _over(record: Record, axis: int, round_: Var, loop: int) -> Digits | None:
         path=swap.condition(record.path),
         loops=tuple(replace(other, runs=swap.condition(other.runs)) for other in record.loops),
         obligations=frozenset(
-            Obligation(o.bits, swap.sum(o.value), o.low, o.high, swap.condition(o.guard)) for o in record.obligations
+            replace(o, value=swap.sum(o.value), guard=swap.condition(o.guard)) for o in record.obligations
         ),
     )
     essential = (changed.address, changed.mask, changed.path)

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from racefree.proof.symbolic.arithmetic import integer
 from racefree.proof.symbolic.bounds import Bounder
-from racefree.proof.symbolic.records import Obligation
 from racefree.proof.symbolic.replacing import Replacer, leaves
 from racefree.proof.symbolic.terms import (
     ZERO,
@@ -139,10 +138,6 @@ def _cases(term: Sum) -> list[Sum]:
         return [term]
     arms = (term.parts[0][0].then, term.parts[0][0].other)
     return [case for arm in arms for case in _cases(add((arm, number(term.constant))))]
-
-
-def mentions(obligation: Obligation, names: Sequence[Var]) -> bool:
-    return any(leaf in names for leaf in leaves(obligation.value, obligation.guard))
 
 
 def has_unknown(term: Sum) -> bool:

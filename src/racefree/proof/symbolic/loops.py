@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from racefree.graph.program import Access, For, Int, Value, While, walk
 from racefree.proof.symbolic.arithmetic import integer, limits
 from racefree.proof.symbolic.cells import Around, Cell, Passed, guarded, width
-from racefree.proof.symbolic.closed_forms import closed, drift, has_unknown, mentions
+from racefree.proof.symbolic.closed_forms import closed, drift, has_unknown
+from racefree.proof.symbolic.needing import at, needed_before
 from racefree.proof.symbolic.records import Await, Loop, Obligation
 from racefree.proof.symbolic.replacing import Replacer, leaves
 from racefree.proof.symbolic.terms import (
@@ -129,7 +130,7 @@ def _carry(
     fold(probe, inner)
     nexts = [probe.get(v) for v in yields]
     forms = closed(names, [i.term for i in inits], [n.term for n in nexts], round_)
-    resolved = Replacer({n: f for n, f in zip(names, forms, strict=True) if isinstance(f, Sum)}.get)
+    needs = needed_before(names, inits, nexts, forms, round_, [width(value.element) for value in carried])
     always: list[Condition] = []
     needed = inner.obligations
     for value, name, form, init, last in zip(carried, names, forms, inits, nexts, strict=True):
@@ -139,14 +140,9 @@ def _carry(
             if bounds:
                 always += bounds
                 here = {n: c.term for n, c in zip(names, map(w.get, carried), strict=True) if isinstance(c.term, Sum)}
-                needed |= guarded(_at(last.obligations, Replacer(here.get)), inner.path)
+                needed |= guarded(init.obligations | at(last.obligations, Replacer(here.get)), inner.path)
             continue
-        kept = frozenset(
-            Obligation(o.bits, resolved.sum(o.value), o.low, o.high, resolved.condition(o.guard))
-            for o in last.obligations
-            if o.value != last.term or not mentions(o, names)
-        )
-        w.env[value.index] = Cell(form, init.obligations | kept | _fits(w, value, form, inner.path))
+        w.env[value.index] = Cell(form, needs[name] | _fits(w, value, form, inner.path))
     fold(w, replace(inner, path=conjunction((inner.path, *always)), obligations=needed))
 
 
@@ -181,14 +177,8 @@ def _after(w: Lowering, loop: For, inits: list[Cell], round_: Var, rounds: Sum |
             added = frozenset(o for o in cell.obligations if o not in init.obligations)
             term = ending.sum(cell.term)
             fits = _fits(w, value, term, TRUE)
-            out.append(Cell(term, init.obligations | _at(added, ending) | fits))
+            out.append(Cell(term, init.obligations | at(added, ending) | fits))
     return out
-
-
-def _at(obligations: frozenset[Obligation], place: Replacer) -> frozenset[Obligation]:
-    return frozenset(
-        Obligation(o.bits, place.sum(o.value), o.low, o.high, place.condition(o.guard)) for o in obligations
-    )
 
 
 def lower_while(w: Lowering, loop: While, around: Around) -> Passed:
@@ -217,14 +207,14 @@ def lower_while(w: Lowering, loop: While, around: Around) -> Passed:
         if fixed:
             w.env[result.index] = cell
         elif last is not None and cell.term is not None and not around.loops:  # else it ends elsewhere in each round
-            w.env[result.index] = Cell(last.term(cell.term), _at(cell.obligations, last))
+            w.env[result.index] = Cell(last.term(cell.term), at(cell.obligations, last))
         else:
             w.env[result.index] = Cell(w.unknown(result, around))
     if last is None:
         return Passed()
     done = negate(last.condition(going))
     w.awaits.append(Await(number_, exit_of(number_), going, done, around.path, around.place))
-    return Passed(done, guarded(_at(w.get(loop.condition).obligations, last), around.path))
+    return Passed(done, guarded(at(w.get(loop.condition).obligations, last), around.path))
 
 
 def _waits(loop: While, going: Condition) -> bool:

@@ -124,7 +124,8 @@ def assertions(reading: Reading, question: Question, domain: Domain, *, same: bo
         one = first is second if same is None else same
         out.append(_distinct(first, second, domain, one_access=one))
         out += _unfenced(reading.fences, first, second)
-    out += [names.condition(fits(o)) for record, names in copies for o in sorted(record.obligations, key=hash)]
+    for record, names in copies:
+        out += [names.condition(fits(o)) for o in sorted(record.obligations, key=hash) if not o.earlier]
     return [c for c in out if c != TRUE]
 
 

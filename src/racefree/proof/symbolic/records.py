@@ -14,13 +14,17 @@ Place = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Obligation:
-    """`value` must lie in [low, high] where `guard` holds, or an integer of `bits` bits wraps."""
+    """`value` must lie in [low, high] where `guard` holds, or an integer of `bits` bits wraps.
+
+    `earlier`: in any round before, so that it narrows down nothing about the present one.
+    """
 
     bits: int
     value: Sum
     low: int
     high: int
     guard: Condition = TRUE
+    earlier: bool = False
 
 
 @dataclass(frozen=True, slots=True)

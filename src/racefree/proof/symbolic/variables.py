@@ -6,6 +6,7 @@ from racefree.proof.symbolic.terms import Var, VarKind
 
 GRID_MAX = 2**31 - 1
 MAX_ROUNDS = 2**63
+EARLIER = "before:"
 
 
 def program_id(axis: int) -> Var:
@@ -29,3 +30,8 @@ def round_of(loop: int) -> Var:
 def exit_of(loop: int) -> Var:
     """The round in which a loop that waits has found what it waits for."""
     return Var(VarKind.ITERATION, f"exit{loop}", 0, MAX_ROUNDS)
+
+
+def earlier_than(round_: Var) -> Var:
+    """Any round before one of the same loop."""
+    return Var(VarKind.ITERATION, f"{EARLIER}{round_.name}", 0, round_.high)

@@ -18,7 +18,7 @@ from racefree.engines.program import AccessFlag, EngineProgram, MemoryKind
 from racefree.engines.records import EngineVerdict
 from racefree.report import engine_programs, html
 from racefree.report.engine_timeline import timeline
-from racefree.report.model import Report, Subject
+from racefree.report.model import Gap, Report, Subject
 from racefree.verdict import Status
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -126,7 +126,7 @@ def test_colours_of_the_map(page: Any, launches: Path) -> None:
         }"""
     )
     assert len(shades[0]) == 1
-    assert [("205,30,30,255" in shade, len(shade)) for shade in shades[1:3]] == [(True, 2), (True, 2)]
+    assert [("110,0,0,255" in shade, len(shade)) for shade in shades[1:3]] == [(True, 2), (True, 2)]
     assert set(shades[1]) != set(shades[2])
     assert shades[3] == ["0,0,0,0"]
 
@@ -240,6 +240,15 @@ def test_everything_can_be_reached_by_keyboard(page: Any, launches: Path) -> Non
     assert page.evaluate("document.activeElement.tagName") == "CANVAS"
 
 
+def test_a_long_list_can_be_skipped(page: Any, many: Path) -> None:
+    page.goto(many.as_uri())
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip the list"
+    assert page.evaluate("document.activeElement.getBoundingClientRect().left") == 0
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "detail"
+
+
 def test_names_for_a_screen_reader(page: Any, launches: Path, engines: Path) -> None:
     page.goto(launches.as_uri())
     told = page.locator("body").aria_snapshot()
@@ -317,6 +326,19 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def test_what_was_not_analysed_is_shown_with_its_source(page: Any, tmp_path: Path) -> None:
+    gap = Gap("indirect-address", "the address is not known", Site("/k.py", 3, 5), "BLOCK=32")
+    kernel = Subject("launch", "kernel", Status.UNSUPPORTED, site=Site("/k.py", 1), gaps=(gap,))
+    lines = {"/k.py": {number: f"line {number}" for number in range(1, 7)}}
+    path = tmp_path / "gap.html"
+    path.write_text(html.render(Report("0", "/", (kernel,), sources=lines)), encoding="utf-8")
+    page.goto(path.as_uri())
+    assert page.inner_text("pre .hit").endswith("line 3")
+    assert page.get_by_role("region", name="Source at k.py:3:5").count() == 1
+    told = page.inner_text("#detail")
+    assert "k.py:3:5: indirect-address: the address is not known (config BLOCK=32)" in told
+
+
 def test_engine_timeline(page: Any, engines: Path) -> None:
     page.goto(engines.as_uri())
     assert page.inner_text(".finding h3") == "RF102 read-write between engines on a (SBUF, partition 0, byte 0)"
@@ -344,6 +366,76 @@ def test_text_can_be_read_in_both_schemes(page: Any, launches: Path, scheme: str
 
     assert abs(light(ink) - light(ground)) > 150
     assert (light(ground) > 128) is (scheme == "light")
+
+
+CONTRAST = """() => {
+  const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const ratio = (a, b) => {
+    const [dark, light] = [luminance(a.slice(0, 3)), luminance(b.slice(0, 3))].sort((x, y) => x - y);
+    return (light + 0.05) / (dark + 0.05);
+  };
+  const behind = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = parts(getComputedStyle(at).backgroundColor);
+      if (colour.length < 4 || colour[3] > 0) return colour;
+    }
+  };
+  const told = [], ground = parts(getComputedStyle(document.body).backgroundColor);
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    if (!walker.currentNode.data.trim() || !element.getClientRects().length) continue;
+    const found = ratio(parts(getComputedStyle(element).color), behind(element));
+    if (found < 4.5) told.push([walker.currentNode.data, found]);
+  }
+  const { wrote, loaded } = palette(), marks = [[wrote, ground], [loaded, ground], [wrote, loaded]];
+  for (let owner = 0; owner < 100; owner++) {
+    const colour = ownerColour(owner);
+    marks.push([colour, ground], [colour, RACE], [colour, SHARED]);
+  }
+  for (const [one, other] of marks) if (ratio(one, other) < 3) told.push([one, other, ratio(one, other)]);
+  return told;
+}"""
+"""Text that is less than 4.5 to 1 against what is behind it, and marks of the map less than 3 to 1 (WCAG 2.2, level AA)."""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_contrast(page: Any, launches: Path, engines: Path, scheme: str) -> None:
+    page.emulate_media(color_scheme=scheme)
+    for report in (launches, engines):
+        page.goto(report.as_uri())
+        assert page.evaluate(CONTRAST) == []
+
+
+def test_map_follows_the_scheme(page: Any, launches: Path) -> None:
+    colours = []
+    page.goto(launches.as_uri())
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.click("text=Whole tensor")
+        colours.append(
+            page.evaluate("[...document.querySelector('.map canvas').getContext('2d').getImageData(4, 4, 1, 1).data]")
+        )
+        assert colours[-1] == page.evaluate("[...ownerColour(0), 255]")
+    assert colours[0] != colours[1]
+
+
+def test_printed(page: Any, launches: Path) -> None:
+    page.set_viewport_size({"width": 600, "height": 800})
+    page.goto(launches.as_uri())
+    page.emulate_media(media="print")
+    assert not page.is_visible("nav")
+    assert not page.is_visible("text=Zoom in")
+    assert page.is_visible(".finding h3")
+    assert page.evaluate("[...document.querySelectorAll('pre')].every((each) => each.scrollWidth <= each.clientWidth)")
+
+
+def test_without_scripts(browser: Any, launches: Path) -> None:
+    page = browser.new_page(java_script_enabled=False)
+    page.goto(launches.as_uri())
+    assert page.inner_text("#summary").startswith("2 launches: 1 races in 1")
+    assert "scripts are switched off" in page.inner_text("header")
+    page.close()
 
 
 def test_window_of_a_race_is_told_in_words(page: Any, engines: Path) -> None:

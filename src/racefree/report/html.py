@@ -71,7 +71,14 @@ def _subject(report: Report, subject: Subject) -> dict[str, Any]:
         ],
         "fragile": [_finding(report, finding) for finding in subject.fragile],
         "gaps": [
-            {"kind": g.kind, "reason": g.reason, "place": report.place(g.site), "config": g.config}
+            {
+                "kind": g.kind,
+                "reason": g.reason,
+                "where": report.place(g.site),
+                "config": g.config,
+                "source": _excerpt(report, g.site),
+                "line": g.site.line if g.site else 0,
+            }
             for g in subject.gaps
         ],
         "claim": {"scope": claim.scope, "qualifiers": claim.qualifiers, "rungs": claim.rungs} if claim else None,

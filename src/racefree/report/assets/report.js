@@ -10,6 +10,7 @@ function element(tag, words = "", kind = "") {
 
 const report = JSON.parse(document.getElementById("data").textContent);
 const list = document.getElementById("subjects"), detail = document.getElementById("detail");
+let chosen = 0;
 const words = { races: "races", unsupported: "not analysed", vacuous: "vacuous", allowed: "races allowed", ok: "proved race-free" };
 
 for (const note of report.notes) document.getElementById("notes").append(element("li", note));
@@ -113,6 +114,7 @@ function placeIn(place, maps) {
 
 function show(index) {
   const subject = report.subjects[index];
+  chosen = index;
   entries.forEach((entry, at) => entry.button.setAttribute("aria-current", String(at === index)));
   detail.replaceChildren();
   const head = element("h2", `${subject.name} `);
@@ -125,7 +127,10 @@ function show(index) {
       + `${subject.model ? `; memory model: ${subject.model}` : ""}`));
   }
   for (const line of subject.allowed) detail.append(element("p", `Allowed: ${line}`));
-  for (const gap of subject.gaps) detail.append(element("p", `${gap.place}: ${gap.kind}: ${gap.reason} ${gap.config}`));
+  for (const gap of subject.gaps) {
+    detail.append(element("p", `${gap.where}: ${gap.kind}: ${gap.reason}${gap.config && ` (config ${gap.config})`}`));
+    if (gap.source.length) detail.append(source(gap));
+  }
   const maps = new Map();
   for (const map of subject.maps) {
     const racing = subject.findings.map((f) => placeIn(f.sides[0].place, new Map([[map.tensor, true]]))).filter(Boolean).map((p) => p.element);
@@ -145,5 +150,6 @@ function show(index) {
 }
 
 window.addEventListener("resize", () => { for (const each of document.querySelectorAll(".map, .timeline")) each.view.changed(); });
+darkScheme.addEventListener("change", () => { if (entries.length) show(chosen); });
 filter();
 if (entries.length) show(0); else detail.append(element("p", "Nothing was checked."));

@@ -71,16 +71,35 @@ class View {
   changed() { for (const watcher of this.watchers) watcher(); }
 }
 
-// Neighbouring programs far apart in hue, and none near the red of a race.
-const ownerColour = (owner) => [40 + (owner * 111.246 + 170) % 290, 55, 58];
+const darkScheme = window.matchMedia("(prefers-color-scheme: dark)");
+const palette = () => darkScheme.matches
+  ? { light: [0.3, 0.45], wrote: [85, 115, 215], loaded: [205, 222, 248] }
+  : { light: [0.29, 0.21], wrote: [30, 55, 130], loaded: [90, 140, 215] };
 
-function rgb([hue, saturation, lightness]) {
-  const s = saturation / 100, l = lightness / 100, a = s * Math.min(l, 1 - l);
-  const f = (n) => { const k = (n + hue / 30) % 12; return Math.round(255 * (l - a * Math.max(-1, Math.min(k - 3, 9 - k, 1)))); };
+function rgb(hue, saturation, lightness) {
+  const a = saturation * Math.min(lightness, 1 - lightness);
+  const f = (n) => { const k = (n + hue / 30) % 12; return Math.round(255 * (lightness - a * Math.max(-1, Math.min(k - 3, 9 - k, 1)))); };
   return [f(0), f(8), f(4)];
 }
 
-const RACE = [205, 30, 30], SHARED = [70, 70, 70], WROTE = [60, 90, 180], LOADED = [160, 190, 230];
+function luminance(colour) {
+  // As WCAG 2 defines it.
+  const [r, g, b] = colour.map((part) => part / 255).map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+// Neighbouring programs far apart in hue, none near the red of a race; each 3 to 1 or more against the ground and the stripes.
+function ownerColour(owner) {
+  const hue = 40 + (owner * 111.246 + 170) % 290, wanted = palette().light[owner % 2];
+  let low = 0, high = 1;
+  for (let step = 0; step < 16; step++) {
+    const middle = (low + high) / 2;
+    if (luminance(rgb(hue, 0.55, middle)) < wanted) low = middle; else high = middle;
+  }
+  return rgb(hue, 0.55, high);
+}
+
+const RACE = [110, 0, 0], SHARED = [40, 40, 40];
 const STRIPES = 10;
 
 function paintMap(canvas, view, colourOf, marked) {
@@ -109,13 +128,15 @@ function paintMap(canvas, view, colourOf, marked) {
   }
   context.putImageData(image, 0, 0);
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  const ink = getComputedStyle(document.body).color;
-  for (const [element, style, wide] of [...marked.map((e) => [e, "rgb(205,30,30)", 3]), [view.cursor, ink, 2]]) {
+  const style = getComputedStyle(document.body), red = style.getPropertyValue("--races");
+  // The cursor is inside of the frame of a racing element. Each has a rim of the ground's colour, to be seen on any other.
+  const outer = cell < 16 ? -4 : 0, frames = [...marked.map((e) => [e, red, 3, outer]), [view.cursor, style.color, 2, outer + 4]];
+  for (const [element, colour, wide, inset] of frames.flatMap(([e, c, w, i]) => [[e, style.backgroundColor, w + 2, i], [e, c, w, i]])) {
     const x = (element % view.columns - view.left) * cell, y = (Math.floor(element / view.columns) - view.top) * cell;
     const size = Math.max(cell, 7);
     if (x < -size || y < -size) continue;
-    context.strokeStyle = style; context.lineWidth = wide;
-    context.strokeRect(x - (size - cell) / 2, y - (size - cell) / 2, size, size);
+    context.strokeStyle = colour; context.lineWidth = wide;
+    context.strokeRect(x - (size - cell) / 2 + inset, y - (size - cell) / 2 + inset, size - 2 * inset, size - 2 * inset);
   }
 }
 
@@ -137,9 +158,11 @@ function mapSection(map, grid, racing, races) {
   const whole = document.createElement("canvas");
   whole.style.height = "260px";
   section.append(tools(view, racing), legend(races), whole, readout);
+  const colours = new Map(), { wrote, loaded } = palette();
   const owned = (e) => {
     const run = runAt(map.owners, e);
-    return run && [rgb(ownerColour(run[2])), runAt(map.contested, e) && (races ? RACE : SHARED)];
+    if (run && !colours.has(run[2])) colours.set(run[2], ownerColour(run[2]));
+    return run && [colours.get(run[2]), runAt(map.contested, e) && (races ? RACE : SHARED)];
   };
   watch(whole, view, owned, `Map of ${map.tensor}: arrow keys move the cursor, plus and minus zoom, 0 shows the whole tensor`, racing);
   const pair = element("div", "", "pair"), names = map.programs.map((p) => `program (${p.program.join(", ")})`);
@@ -151,8 +174,8 @@ function mapSection(map, grid, racing, races) {
     const touched = (e) => {
       const program = map.programs[chosen[side]];
       if (!program) return null;
-      const wrote = runAt(program.written, e), loaded = runAt(program.read, e);
-      return wrote ? [WROTE, loaded && LOADED] : loaded ? [LOADED, null] : null;
+      const writes = runAt(program.written, e), reads = runAt(program.read, e);
+      return writes ? [wrote, reads && loaded] : reads ? [loaded, null] : null;
     };
     watch(canvas, view, touched, "", racing);
     return { box, canvas, title };
@@ -222,21 +245,26 @@ function tools(view, racing) {
   return bar;
 }
 
-function legend(races) {
-  const line = element("p", "", "soft legend");
-  const swatch = (colour, words) => { const box = element("span", "", "swatch"); box.style.background = colour; line.append(box, document.createTextNode(words)); };
-  swatch("hsl(210 55% 58%)", "one program, a colour each");
-  swatch(`repeating-linear-gradient(135deg, rgb(${races ? RACE : SHARED}) 0 3px, hsl(210 55% 58%) 3px 6px)`, "several programs");
-  swatch("transparent", "nobody");
+function explained(line, entries) {
+  // Appends what colours stand for: [colour, words] each.
+  for (const [colour, words] of entries) {
+    const entry = element("span", "", "entry"), box = element("span", "", "swatch");
+    box.style.background = colour;
+    entry.append(box, document.createTextNode(words)); line.append(entry);
+  }
   return line;
 }
 
+function striped(one, other) { return `repeating-linear-gradient(135deg, ${one} 0 3px, ${other} 3px 6px)`; }
+
+function legend(races) {
+  const first = `rgb(${ownerColour(0)})`, contested = striped(`rgb(${races ? RACE : SHARED})`, first);
+  return explained(element("p", "", "soft legend"), [[first, "one program, a colour each"], [contested, "several programs"], ["transparent", "nobody"]]);
+}
+
 function programLegend() {
-  const line = element("p", "", "soft legend");
-  for (const [colour, words] of [[`rgb(${WROTE})`, "written"], [`rgb(${LOADED})`, "read"], [`repeating-linear-gradient(135deg, rgb(${LOADED}) 0 3px, rgb(${WROTE}) 3px 6px)`, "both"]]) {
-    const box = element("span", "", "swatch"); box.style.background = colour; line.append(box, document.createTextNode(words));
-  }
-  return line;
+  const wrote = `rgb(${palette().wrote})`, loaded = `rgb(${palette().loaded})`;
+  return explained(element("p", "", "soft legend"), [[wrote, "written"], [loaded, "read"], [striped(loaded, wrote), "both"]]);
 }
 
 function coordinates(map, at) {

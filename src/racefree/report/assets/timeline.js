@@ -198,8 +198,10 @@ function paintBytes(canvas, race) {
   context.fillText(String(top), margin[0] - 5, y(top)); context.textBaseline = "bottom"; context.fillText(String(bottom), margin[0] - 5, y(bottom));
   if (race.byte !== null) {
     const at = [x(race.byte), y(race.partition || 0)];
-    context.strokeStyle = "rgb(205,30,30)"; context.lineWidth = 3;
-    context.strokeRect(at[0] - 4, at[1] - 4, 10, 10);
+    for (const [colour, wide] of [[getComputedStyle(document.body).backgroundColor, 6], ["rgb(205,30,30)", 3]]) {
+      context.strokeStyle = colour; context.lineWidth = wide;
+      context.strokeRect(at[0] - 4, at[1] - 4, 10, 10);
+    }
   }
 }
 
@@ -214,9 +216,7 @@ function windowWords(view) {
 function timelineLegend(data) {
   const line = element("p", "", "soft legend");
   const racing = data.races.length ? [["rgb(205,30,30)", "the racing pair"], [SHADE, "may run at the same time"]] : [];
-  for (const [colour, words] of [...racing, ["rgb(210,150,20)", "found by the search"]]) {
-    const box = element("span", "", "swatch"); box.style.background = colour; line.append(box, document.createTextNode(words));
-  }
+  explained(line, [...racing, ["rgb(210,150,20)", "found by the search"]]);
   line.append(document.createTextNode("; an arrow leads to what starts only after it"));
   if (data.left_out) line.append(document.createTextNode(`; ${data.left_out} of the arrows are left out`));
   return line;
@@ -268,12 +268,8 @@ function timelineSection(data) {
         caption.textContent = `${race.buffer}: partitions downwards, bytes to the right; the red frame is ${at}, which both touch`;
         bytes.setAttribute("aria-label", caption.textContent);
         key.replaceChildren();
-        [race.first, race.second].forEach((index, side) => {
-          const box = element("span", "", "swatch"); box.style.background = SIDES[side];
-          key.append(box, document.createTextNode(`${data.names[index]} alone, ${data.opcodes[data.opcode[index]]}`));
-        });
-        const box = element("span", "", "swatch"); box.style.background = BOTH;
-        key.append(box, document.createTextNode("both"));
+        const alone = [race.first, race.second].map((index, side) => [SIDES[side], `${data.names[index]} alone, ${data.opcodes[data.opcode[index]]}`]);
+        explained(key, [...alone, [BOTH, "both"]]);
         paintBytes(bytes, race);
       }
     }

@@ -109,6 +109,22 @@ def partly_loaded(x, out, n, HOW: tl.constexpr, BLOCK: tl.constexpr):
             part = lanes < n + i
             tl.store(out + i * BLOCK + lanes, kept, mask=part)
             kept = tl.load(x + lanes, mask=part)
+    if HOW == "in rounds, under a mask that turns round":
+        kept = tl.zeros((BLOCK,), tl.int32)
+        turned = mask
+        for i in range(2):
+            tl.store(out + i * BLOCK + lanes, kept, mask=turned)
+            kept = tl.load(x + lanes, mask=turned)
+            turned = ~turned
+    if HOW == "in rounds of a loop with a condition, under a mask that turns round":
+        kept = tl.zeros((BLOCK,), tl.int32)
+        turned = mask
+        i = 0
+        while i < tl.load(x + 3) % 4:
+            tl.store(out + i * BLOCK + lanes, kept, mask=turned)
+            kept = tl.load(x + lanes, mask=turned)
+            turned = ~turned
+            i += 1
     if HOW == "gathered under the mask":
         kept = tl.zeros((BLOCK,), tl.int32)
         for i in range(2):

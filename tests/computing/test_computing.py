@@ -230,6 +230,8 @@ UNCERTAIN = (
     "moved",
     "summed up from the end, under the mask",
     "in rounds, under the mask of the next",
+    "in rounds, under a mask that turns round",
+    "in rounds of a loop with a condition, under a mask that turns round",
     "a branch",
 )
 

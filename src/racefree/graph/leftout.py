@@ -75,15 +75,15 @@ class _Follower:
                 self._certain(statement.lower, statement.upper, statement.step)
                 for targets in (statement.carried, statement.results):
                     self._leave((), statement.inits, targets)
-                    self._leave(statement.body, statement.yields, targets)
+                    self._leave((statement,), statement.yields, targets)
                 self._body(statement.body)
             case While():
                 self._leave((), statement.inits, statement.before_args)
-                self._leave(statement.after, statement.after_yields, statement.before_args)
+                self._leave((statement,), statement.after_yields, statement.before_args)
                 self._body(statement.before)
                 self._certain(statement.condition)
                 for targets in (statement.after_args, statement.results):
-                    self._leave(statement.before, statement.forwarded, targets)
+                    self._leave((statement,), statement.forwarded, targets)
                 self._body(statement.after)
             case _:
                 pass
@@ -129,7 +129,7 @@ class _Follower:
 
     def _leave(self, body: tuple[Statement, ...], sources: Iterable[Value], targets: Iterable[Value]) -> None:
         """Values go on outside of a body, or in its next round; there its masks are others of the same name."""
-        inner = {value.index for statement in walk(body) for value in _results(statement)}
+        inner = {value.index for statement in walk(body) for value in _named(statement)}
         for source, target in zip(sources, targets, strict=True):
             self._add(target, frozenset(_UNKNOWN if mask in inner else mask for mask in self._of(source)))
 
@@ -149,10 +149,15 @@ class _Follower:
             raise _LooksAtIt
 
 
-def _results(statement: Statement) -> tuple[Value, ...]:
+def _named(statement: Statement) -> tuple[Value, ...]:
+    """What a statement gives a value each time it runs: its results, and what its loop goes round with."""
     match statement:
-        case Op() | Data() | If() | For() | While():
+        case Op() | Data() | If():
             return statement.results
+        case For():
+            return (*statement.results, *statement.carried, statement.induction)
+        case While():
+            return (*statement.results, *statement.before_args, *statement.after_args)
         case Access(result=Value() as result):
             return (result,)
         case _:

@@ -246,10 +246,10 @@ def test_an_interrupt_is_not_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("how", ["by turns", "counted on", "in the first round", "in the last round"])
 def test_what_an_earlier_round_has_computed_may_wrap(how: str) -> None:
-    near, _, _ = prove(k.handed_on, (4,), decided=True, o=ints(99), n=3, HOW=how)
+    near, _, _ = prove(k.handed_on, (4,), o=ints(99), n=3, HOW=how)
     assert (near.status, near.scope and near.scope.value) == ("proved", T0)
     assert I32 in near.qualifiers
-    far, _, _ = prove(k.handed_on, (300,), decided=True, o=ints(9999), n=3, HOW=how)
+    far, _, _ = prove(k.handed_on, (300,), o=ints(9999), n=3, HOW=how)
     assert (far.status, far.refusal and far.refusal.kind) == ("passed", "integer-overflow")
 
 

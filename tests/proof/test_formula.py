@@ -117,7 +117,8 @@ def test_formulas_of_random_kernels(tmp_path: Path) -> None:
 
 
 # What cannot be said: arithmetic that wraps, or rounds towards zero at a negative number; prefix sums; a loop that halves;
-# the place of a largest element; how often an element occurs; a sum over all that a table holds.
+# the place of a largest element; how often an element occurs; a sum over all that a table holds; a tile that a loop carries
+# into another layout.
 UNSAID = {
     "best_of_tile",
     "best_of_tile_apart",
@@ -127,9 +128,11 @@ UNSAID = {
     "division_truncates",
     "places_from_full_sum",
     "places_from_full_sum_overlapping",
-    "product_wraps",
     "prefix_of_counts",
     "prefix_of_flags",
+    "product_wraps",
+    "row_laid_along",
+    "tile_turned_each_round",
     "while_halving",
 }
 

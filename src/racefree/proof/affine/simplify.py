@@ -74,14 +74,25 @@ def _alternatives(condition: Condition) -> list[Condition]:
 
 def substituted(conditions: Sequence[Condition]) -> list[Condition]:
     """The same with each variable that equals a number or another variable replaced by it, as far as the bounds agree."""
-    while True:
-        fixed = next((f for f in map(_fixed, conditions) if f is not None), None)
-        if fixed is None:
-            return list(conditions)
-        replacer = Replacer(dict([fixed]).get)
+    while fixed := _all_fixed(conditions):
+        replacer = Replacer(fixed.get)
         conditions = [c for c in conjuncts(map(replacer.condition, conditions)) if c != TRUE]
         if FALSE in conditions:
             return [FALSE]
+    return list(conditions)
+
+
+def _all_fixed(conditions: Iterable[Condition]) -> dict[Var, Sum]:
+    """Variables to replace at once: none of them is among what takes their place."""
+    out: dict[Var, Sum] = {}
+    kept: set[Var] = set()
+    for var, other in filter(None, map(_fixed, conditions)):
+        same = _variable(other)
+        if var not in out and var not in kept and same not in out:
+            out[var] = other
+            if same is not None:
+                kept.add(same)
+    return out
 
 
 def _fixed(condition: Condition) -> tuple[Var, Sum] | None:

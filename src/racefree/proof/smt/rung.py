@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
 
@@ -43,7 +43,7 @@ from racefree.proof.symbolic.questions import (
     violated,
 )
 from racefree.proof.symbolic.records import Reading, Record, constant
-from racefree.proof.symbolic.replacing import leaves
+from racefree.proof.symbolic.replacing import Replacer, leaves
 from racefree.proof.symbolic.sync.order import Order, order
 from racefree.proof.symbolic.sync.setting import Setting
 from racefree.proof.symbolic.terms import (
@@ -95,6 +95,7 @@ class Attempt:
     contents: Contents | None = None
     tickets: tuple[Ticket, ...] = ()
     order: Order | None = None
+    names: tuple[Replacer, Replacer] = field(default_factory=lambda: (copier(1), copier(2)))
 
 
 def strengthen(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lanes: bool, decided: bool) -> RungResult:
@@ -237,7 +238,7 @@ def _asked(attempt: Attempt, question: Question, asker: Asker) -> tuple[Answer, 
     over_digits = strided(attempt, question)
     if over_digits is not None and asker.never(over_digits, attempt.contents):
         return "unsat", None
-    claims = assertions(attempt.reading, question, attempt.domain)
+    claims = assertions(attempt.reading, question, attempt.domain, attempt.names)
     if attempt.order is None or question.same_program:
         asked = [*claims, *distinctness(attempt.tickets, claims, attempt.domain)]
         return asker.ask(asked, attempt.contents, wants_model=_shows_races(attempt, question, asked))
@@ -272,7 +273,9 @@ def strided(attempt: Attempt, question: Question) -> list[Condition] | None:
     if first is None or second is None or (first.axis, first.loop) != (second.axis, second.loop):
         return None
     rewritten = Question(first.record, second.record, question.same_program)
-    claims = assertions(attempt.reading, rewritten, attempt.domain, same=question.first is question.second)
+    claims = assertions(
+        attempt.reading, rewritten, attempt.domain, attempt.names, same=question.first is question.second
+    )
     apart = compare(Relation.NE, own(first.number, 1), own(second.number, 2))
     if not question.same_program and attempt.domain.axes == (first.axis,):
         return [apart, *claims]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TypeGuard
 
 from racefree.proof.replicas import loads_replicas
@@ -109,23 +110,26 @@ def _same_size(first: Record, second: Record) -> bool:
     return first.access.element_bytes == second.access.element_bytes
 
 
-def assertions(reading: Reading, question: Question, domain: Domain, *, same: bool | None = None) -> list[Condition]:
+def assertions(
+    reading: Reading, question: Question, domain: Domain, names: tuple[Replacer, Replacer], *, same: bool | None = None
+) -> list[Condition]:
     """What must hold for the question's race to exist, widths assumed not to wrap.
 
+    `names` are the copiers 1 and 2, which remember what they have renamed for other questions about the same reading.
     `same` says that both records are one access, where they have been rewritten.
     """
     first, second = question.first, question.second
-    copies = ((first, copier(1)), (second, copier(2)))
-    out = [_overlap(first, second, copies[0][1], copies[1][1])]
+    copies = ((first, names[0]), (second, names[1]))
+    out = [_overlap(first, second, *names)]
     out += _programs(question, domain)
-    out += [names.condition(both(record.path, record.mask)) for record, names in copies]
-    out += [_within(record, names, domain) for record, names in copies]
+    out += [own_names.condition(both(record.path, record.mask)) for record, own_names in copies]
+    out += [_within(record, own_names, domain) for record, own_names in copies]
     if question.same_program:
         one = first is second if same is None else same
         out.append(_distinct(first, second, domain, one_access=one))
         out += _unfenced(reading.fences, first, second)
-    for record, names in copies:
-        out += [names.condition(fits(o)) for o in sorted(record.obligations, key=hash) if not o.earlier]
+    for record, own_names in copies:
+        out += [own_names.condition(fits(o)) for o in sorted(record.obligations, key=hash) if not o.earlier]
     return [c for c in out if c != TRUE]
 
 
@@ -143,26 +147,38 @@ def violated(obligation: Obligation) -> Condition:
 
 def in_grid(domain: Domain, copy: int) -> list[Condition]:
     """The program id lies in the grid, whose extent is pinned along some axes."""
+    return _in_grid(domain.axes, domain.pinned, copy)
+
+
+def _in_grid(axes: tuple[int, ...], pinned: dict[int, int], copy: int) -> list[Condition]:
     out = []
     for axis in range(3):
         extent = variable(grid_size(axis))
-        if axis in domain.axes:
+        if axis in axes:
             out.append(compare(Relation.LT, own(program_id(axis), copy), extent))
-        elif axis in domain.pinned:
+        elif axis in pinned:
             out.append(_equal(own(program_id(axis), copy), number(0)))
-        if axis in domain.pinned:
-            out.append(_equal(extent, number(domain.pinned[axis])))
+        if axis in pinned:
+            out.append(_equal(extent, number(pinned[axis])))
     return out
 
 
-def _programs(question: Question, domain: Domain) -> list[Condition]:
-    out = in_grid(domain, 1) + in_grid(domain, 2)
-    pairs = [(own(program_id(a), 1), own(program_id(a), 2)) for a in domain.axes]
-    if question.same_program:
-        return out + [_equal(a, b) for a, b in pairs]
-    if question.first is question.second:  # swapping the two executions changes nothing else
-        return [*out, _less(pairs)]
-    return [*out, _any(_differ(a, b) for a, b in pairs)]
+def _programs(question: Question, domain: Domain) -> tuple[Condition, ...]:
+    one_record = question.first is question.second
+    return _programs_of(domain.axes, tuple(domain.pinned.items()), question.same_program, one_record)
+
+
+@lru_cache(maxsize=64)
+def _programs_of(
+    axes: tuple[int, ...], pinned: tuple[tuple[int, int], ...], same_program: bool, one_record: bool
+) -> tuple[Condition, ...]:
+    out = [*_in_grid(axes, dict(pinned), 1), *_in_grid(axes, dict(pinned), 2)]
+    pairs = [(own(program_id(a), 1), own(program_id(a), 2)) for a in axes]
+    if same_program:
+        return (*out, *(_equal(a, b) for a, b in pairs))
+    if one_record:  # swapping the two executions changes nothing else
+        return (*out, _less(pairs))
+    return (*out, _any(_differ(a, b) for a, b in pairs))
 
 
 def _less(pairs: Sequence[tuple[Sum, Sum]]) -> Condition:

@@ -43,9 +43,13 @@ class Var:
     name: str
     low: int | None = None
     high: int | None = None
+    _hash: int = field(default=0, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", _stable(self.kind.value, self.name))
 
     def __hash__(self) -> int:
-        return _stable(self.kind.value, self.name)
+        return self._hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,7 @@ class Sum:
     _hash: int = field(default=0, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_hash", _stable(self.constant, *(x for a, f in self.parts for x in (hash(a), f))))
+        object.__setattr__(self, "_hash", hash((self.constant, *[x for a, f in self.parts for x in (hash(a), f)])))
 
     __eq__ = same
 
@@ -415,9 +419,8 @@ def read(bytes_: int, address: Sum, low: int, high: int) -> Sum:
 
 
 def compare(relation: Relation, left: Sum, right: Sum) -> Condition:
-    difference = subtract(left, right)
-    if not difference.parts:
-        d = difference.constant
+    if left.parts == right.parts:
+        d = left.constant - right.constant
         return Truth({Relation.EQ: d == 0, Relation.NE: d != 0, Relation.LT: d < 0, Relation.LE: d <= 0}[relation])
     return Compare(relation, left, right)
 

@@ -99,6 +99,8 @@ def _leaves_another(record: Record, value: int) -> bool:
 
 def distinctness(found: Sequence[Ticket], conditions: Iterable[Condition], domain: Domain) -> list[Condition]:
     """What holds for each two executions of tickets that occur in the conditions, whichever copies they belong to."""
+    if not found:
+        return []
     drawn: dict[int, list[tuple[Ticket, int, Unknown]]] = defaultdict(list)
     by_name = {ticket.name: ticket for ticket in found}
     for leaf in sorted({leaf for leaf in leaves(*conditions) if isinstance(leaf, Unknown)}, key=hash):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ import racefree
 from racefree import baseline, writing
 from racefree.config import settings
 from racefree.errors import InputError
-from racefree.frontends import Found, FrontEnd, Request, front_end, inputs
+from racefree.frontends import FRONT_ENDS, Found, FrontEnd, Request, front_end, inputs
 from racefree.process import leave, open_standard_streams, script_output_on_stderr, stopped_by_signals, told_plainly
 from racefree.replaying import MOST_PROGRAMS
 from racefree.report import exits, formats, text
@@ -104,13 +104,32 @@ def check(path: Path, arguments: tuple[str, ...], **options: Any) -> None:
     A script runs in this process up to its kernels, which are analysed and not run; what it prints goes to stderr.
     """
     paths = [path]
+    given = _given(click.get_current_context())
     with told_plainly():
         if arguments and (path.is_dir() or not front_end(path).takes_arguments):
             paths, behind = _paths_and_options(path, arguments)
             options |= behind
+            given |= behind
             arguments = ()
         _tell_options_of_ours(path, arguments)
+        _refuse_options_of_others(paths, given)
     _check(paths, arguments, options)
+
+
+def _given(context: click.Context) -> dict[str, Any]:
+    """What stands on the command line, without what is left at its default."""
+    return {n: v for n, v in context.params.items() if context.get_parameter_source(n) is ParameterSource.COMMANDLINE}
+
+
+def _refuse_options_of_others(paths: Sequence[Path], given: Iterable[str]) -> None:
+    """Raises InputError for an option that concerns no input which is there."""
+    kinds = [front_end(file) for file in inputs(paths)]
+    for option in check.params:
+        users = [kind for kind in FRONT_ENDS if option.name in kind.options]
+        if option.name in given and users and not any(kind in users for kind in kinds):
+            name = "/".join((*option.opts, *option.secondary_opts))
+            meant, met = (", ".join(dict.fromkeys(kind.name for kind in each)) for each in (users, kinds))
+            raise InputError(f"{name} concerns other inputs than given here ({met}): {meant}")
 
 
 def _tell_options_of_ours(script: Path, arguments: Sequence[str]) -> None:
@@ -127,9 +146,7 @@ def _paths_and_options(path: Path, arguments: tuple[str, ...]) -> tuple[list[Pat
     """What follows a path that is no script: more paths, and options of ours."""
     command = click.Command("check", params=check.params)
     with command.make_context("check", [str(path), *arguments]) as context:
-        given = {
-            n: v for n, v in context.params.items() if context.get_parameter_source(n) is ParameterSource.COMMANDLINE
-        }
+        given = _given(context)
     return [given.pop("path"), *map(Path, given.pop("arguments", ()))], given
 
 

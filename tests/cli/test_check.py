@@ -382,6 +382,43 @@ def test_bare_module_with_wrong_options(check: Check, tmp_path: Path, options: t
     assert done.exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("script.py", ("--grid", "4"), "--grid concerns other inputs than given here (Python script): TTIR module"),
+        (
+            "script.py",
+            ("--order", "both"),
+            "--order concerns other inputs than given here (Python script): engine program",
+        ),
+        (
+            "fill.ttir",
+            ("--save-launches", "kept"),
+            "--save-launches concerns other inputs than given here (TTIR module)",
+        ),
+        ("core.json", ("--target", "cuda:90"), "--target concerns other inputs than given here (engine program)"),
+    ],
+)
+def test_options_that_would_do_nothing(
+    check: Check, script: Write, tmp_path: Path, name: str, options: tuple[str, ...], said: str
+) -> None:
+    script(CLEAN)
+    (tmp_path / "fill.ttir").write_text(MODULE, encoding="utf-8")
+    (tmp_path / "core.json").write_text("{}", encoding="utf-8")
+    done = check(*options, tmp_path / name)
+    assert said in done.stderr
+    assert done.exit_code == 2
+
+
+def test_options_of_one_input_among_several(check: Check, tmp_path: Path) -> None:
+    module, saved = tmp_path / "fill.ttir", tmp_path / "saved.json"
+    module.write_text(MODULE, encoding="utf-8")
+    saved.write_text(json.dumps({"kind": "racefree-launch"}), encoding="utf-8")
+    done = check(module, saved, "--grid", "4", "--arg", "out=i32[64]", "--arg", "step=16")
+    assert "concerns other inputs" not in done.stderr
+    assert last_line(done.stdout) == summary(1, proved=1)
+
+
 def test_script_that_changes_its_folder(check: Check, script: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     path = script(f"import os\nos.chdir('/')\n{RACY}")
     monkeypatch.chdir(path.parent)

@@ -87,6 +87,7 @@ CheckTogether = Callable[[Sequence[Request], Found], None]
 class FrontEnd:
     """`recognises(path, head)` sees the first bytes of the file; `module` has the function `check(request, found)`.
 
+    `options` are those of `racefree check` that concern only some kinds of input, and this one among them.
     What follows the input on the command line belongs to the input if it `takes_arguments`, else it is options of ours.
     The files of a front end that looks at them `together` go to one call, `check(requests, found)`.
     """
@@ -94,6 +95,7 @@ class FrontEnd:
     name: str
     recognises: Callable[[Path, bytes], bool]
     module: str
+    options: frozenset[str] = frozenset()
     takes_arguments: bool = False
     together: bool = False
 
@@ -142,12 +144,19 @@ def _is_script(path: Path, head: bytes) -> bool:
     return path.suffix in (".py", ".pyw") or (not is_json(head) and b"\0" not in head)
 
 
+_PROOFS = frozenset(("lanes", "scope", "budget"))
+_COMPILES = _PROOFS | {"target"}
+_MODULE = _COMPILES | {"grid", "given", "num_warps"}
+_SCRIPT = _COMPILES | {"save_to"}
+_STREAM = frozenset(("all_races", "queues"))
+_ENGINES = _STREAM | {"order", "compiler_exemptions"}
+
 FRONT_ENDS = (
-    FrontEnd("saved launch", _is_saved_launch, "racefree.frontends.saved", together=True),
-    FrontEnd("engine program", _is_engine_program, "racefree.frontends.engine", together=True),
-    FrontEnd("command stream", _is_command_stream, "racefree.frontends.command_stream"),
-    FrontEnd("TTIR module", _is_ttir, "racefree.frontends.module"),
-    FrontEnd("Python script", _is_script, "racefree.frontends.script", takes_arguments=True),
+    FrontEnd("saved launch", _is_saved_launch, "racefree.frontends.saved", _PROOFS, together=True),
+    FrontEnd("engine program", _is_engine_program, "racefree.frontends.engine", _ENGINES, together=True),
+    FrontEnd("command stream", _is_command_stream, "racefree.frontends.command_stream", _STREAM),
+    FrontEnd("TTIR module", _is_ttir, "racefree.frontends.module", _MODULE),
+    FrontEnd("Python script", _is_script, "racefree.frontends.script", _SCRIPT, takes_arguments=True),
 )
 
 

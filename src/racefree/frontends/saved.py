@@ -47,8 +47,6 @@ def _batches(requests: Sequence[Request], damaged: list[str]) -> Iterator[list[C
     taken: list[CapturedLaunch] = []
     size = 0
     for request in requests:
-        if request.grid is not None or request.given or request.num_warps:
-            raise InputError(f"{request.path} is a saved launch: it has its own grid and arguments")
         try:
             taken.append(load_launch(request.path))
         except InputError as error:

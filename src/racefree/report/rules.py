@@ -114,7 +114,7 @@ _ALL = (
         """,
         """
         The two lanes may belong to different threads, and a store of one thread becomes visible to another only through a
-        barrier. The compiler adds none on its own for global memory.
+        barrier. The compiler adds none on its own between plain accesses of global memory.
         """,
         """
         @triton.jit

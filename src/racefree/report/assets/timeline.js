@@ -2,7 +2,7 @@
 // Engines as lanes, instructions as boxes, what orders them as arrows; and the bytes that racing accesses share.
 
 const LANE = 46, TOP = 22, LABEL = 90, MOST_ARROWS = 3000;
-const SIDES = ["rgb(70,125,215)", "rgb(232,165,50)"], BOTH = "rgb(190,75,110)", SHADE = "rgba(205,30,30,0.16)";
+const SIDES = ["rgb(70,125,215)", "rgb(200,120,0)"], BOTH = "rgb(190,75,110)", SHADE = "rgba(205,30,30,0.16)";
 
 class Timeline {
   constructor(data) {
@@ -120,7 +120,7 @@ function paintTimeline(canvas, view) {
       if (!marked && Math.floor(left) === drawn) continue;
       drawn = Math.floor(left);
       if (view.x(data.at[index]) + wide < LABEL) continue;
-      context.fillStyle = racing.includes(index) ? "rgb(205,30,30)" : view.matches(index) ? "rgb(210,150,20)" : `hsl(${data.opcode[index] * 47 + 200} 45% 62%)`;
+      context.fillStyle = racing.includes(index) ? "rgb(205,30,30)" : view.matches(index) ? "rgb(185,130,0)" : `hsl(${data.opcode[index] * 47 + 200} 45% 62%)`;
       context.fillRect(left, y(engine), marked ? Math.max(3, wide) : wide, LANE - 16);
       if (view.scale > 40) { context.fillStyle = racing.includes(index) ? "#ffffff" : "#10131a"; context.fillText(data.names[index].slice(0, view.scale / 7.5), left + 3, y(engine) + (LANE - 16) / 2); }
     }
@@ -216,7 +216,7 @@ function windowWords(view) {
 function timelineLegend(data) {
   const line = element("p", "", "soft legend");
   const racing = data.races.length ? [["rgb(205,30,30)", "the racing pair"], [SHADE, "may run at the same time"]] : [];
-  explained(line, [...racing, ["rgb(210,150,20)", "found by the search"]]);
+  explained(line, [...racing, ["rgb(185,130,0)", "found by the search"]]);
   line.append(document.createTextNode("; an arrow leads to what starts only after it"));
   if (data.left_out) line.append(document.createTextNode(`; ${data.left_out} of the arrows are left out`));
   return line;

@@ -38,17 +38,26 @@ class MemoryModels(SphinxDirective):
     """A table of what Triton adds, by version and target."""
 
     def run(self) -> list[nodes.Node]:
-        rows = [("as a verdict names it", "before a release", "after an acquire", "in a block-wide reduction")]
+        rows: list[tuple[str, ...]] = [
+            (
+                "as a verdict names it",
+                "before a release",
+                "after an acquire",
+                "in a block-wide reduction",
+                "with a result",
+            )
+        ]
         models = [memory_model(version, target) for target in TARGETS for version in VERSIONS]
         rows += [row(model) for model in models]
         return [table(rows)]
 
 
-def row(model: MemoryModel) -> tuple[str, str, str, str]:
+def row(model: MemoryModel) -> tuple[str, ...]:
     facts = (model.barrier_before_release, model.barrier_after_acquire, model.barrier_in_reduction)
     none = "none counted" if model.known else "not measured"
-    before, after, inside = ("barrier" if fact else none for fact in facts)
-    return model.name, before, after, inside
+    warps = model.warps_for_result_barrier
+    result = none if warps is None else "barrier" if warps == 1 else f"barrier from {warps} warps on"
+    return (model.name, *("barrier" if fact else none for fact in facts), result)
 
 
 def paragraphs(text: str) -> Iterator[nodes.paragraph]:

@@ -41,7 +41,32 @@ def running_sum(data, out):
     tl.store(out + at, tl.cumsum(tl.load(data + at), 0))
 
 
-def _events(kernel: Any, pointers: str, warps: int = 4, **constants: int) -> list[str]:
+@triton.jit
+def count(data, cell, out, OPERATION: tl.constexpr, SEM: tl.constexpr, SCOPE: tl.constexpr, USE: tl.constexpr):
+    at = tl.arange(0, VECTOR)
+    if OPERATION == "look":
+        seen = tl.atomic_add(cell, 0, sem=SEM, scope=SCOPE)
+    elif OPERATION == "add":
+        seen = tl.atomic_add(cell, 1, sem=SEM, scope=SCOPE)
+    elif OPERATION == "max":
+        seen = tl.atomic_max(cell, 1, sem=SEM, scope=SCOPE)
+    elif OPERATION == "exchange":
+        seen = tl.atomic_xchg(cell, 1, sem=SEM, scope=SCOPE)
+    else:
+        seen = tl.atomic_cas(cell, 0, 1, sem=SEM, scope=SCOPE)
+    if USE == "branch":
+        if seen == 5:
+            tl.store(out + at, tl.load(data + at))
+    elif USE == "address":
+        tl.store(out + at, tl.load(data + at + seen))
+    elif USE == "later":
+        tl.store(out + at, tl.load(data + at))
+        tl.store(out + VECTOR, seen)
+    else:
+        tl.store(out + at, tl.load(data + at))
+
+
+def _events(kernel: Any, pointers: str, warps: int = 4, **constants: int | str) -> list[str]:
     """Global accesses and block-wide barriers of the emitted PTX, in order, repeats folded."""
     names = [p.name for p in kernel.params]
     signature = {n: "constexpr" if n in constants else f"*{pointers}" for n in names}
@@ -66,6 +91,25 @@ def test_barrier_after_acquire(row: MemoryModel) -> None:
     events = _events(take, "i32")
     after = events[events.index("atom") + 1 : events.index("ld.global")]
     assert ("bar.sync" in after) == row.barrier_after_acquire
+
+
+@pytest.mark.parametrize("warps", [1, 4])
+@pytest.mark.parametrize("use", ["branch", "address", "later", "none"])
+@pytest.mark.parametrize("sem", ["relaxed", "acquire", "release", "acq_rel"])
+@pytest.mark.parametrize("operation", ["look", "add", "max", "exchange", "swap"])
+def test_barrier_after_a_result_that_is_used(row: MemoryModel, operation: str, sem: str, use: str, warps: int) -> None:
+    """What changes nothing may be done by a load."""
+    scope = "cta" if sem == "release" else "gpu"
+    events = _events(count, "i32", warps, OPERATION=operation, SEM=sem, SCOPE=scope, USE=use)
+    first = min(events.index(each) for each in ("atom", "ld.global") if each in events)
+    behind = events[first + 1 :]
+    between = behind[: behind.index("ld.global")] if "ld.global" in behind else []
+    if use != "none":
+        assert row.warps_for_result_barrier is not None
+        acquired = row.barrier_after_acquire and sem in ("acquire", "acq_rel")
+        assert ("bar.sync" in between) == (acquired or warps >= row.warps_for_result_barrier)
+    elif operation in ("add", "max", "exchange") and sem == "relaxed":
+        assert "bar.sync" not in events
 
 
 @pytest.mark.parametrize("warps", [2, 4, 8])
@@ -96,4 +140,4 @@ def test_rows(version: str, target: str, name: str, known: bool, added: bool) ->
     model = memory_model(version, target)
     assert (model.name, model.known) == (name, known)
     assert (model.barrier_before_release, model.barrier_after_acquire) == (added, added)
-    assert model.barrier_in_reduction == known
+    assert (model.barrier_in_reduction, model.warps_for_result_barrier is not None) == (known, known)

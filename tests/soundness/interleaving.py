@@ -13,6 +13,7 @@ import numpy as np
 from racefree.access import Kind
 from racefree.graph.launch import LaunchFacts
 from racefree.graph.program import Program, accesses
+from racefree.proof.handed_results import with_result_barriers
 from racefree.proof.replay import Event, Lanes, Options, Steps, left_behind, steps, untouched_memory
 from racefree.proof.replay.enumeration import instances
 from racefree.proof.replay.events import Pid
@@ -94,6 +95,7 @@ class Run:
 
     def __init__(self, program: Program, facts: LaunchFacts) -> None:
         self.facts = facts
+        program = with_result_barriers(program)
         memory = untouched_memory(facts)
         self.memory = memory
         self.bytes: dict[int, int | None] = {}

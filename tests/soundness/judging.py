@@ -16,6 +16,7 @@ from lowering import read
 
 from racefree.graph.launch import LaunchFacts
 from racefree.graph.program import Op, Program, walk
+from racefree.proof.handed_results import with_result_barriers
 from racefree.proof.replay import Rules, Unreplayable, enumerate_races
 
 
@@ -65,6 +66,7 @@ MOST_STEPS = 3000
 
 def judge(program: Program, facts: LaunchFacts, *, strict_lanes: bool = False) -> Judged:
     """The truth about one launch, as far as enumeration can tell."""
+    program = with_result_barriers(program)
     try:
         weak = enumerate_races(program, facts, Rules(strict_lanes, cross_lanes=False), max_steps=MOST_STEPS)
         found = weak

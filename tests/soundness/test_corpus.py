@@ -8,6 +8,7 @@ from judging import judge, other_grids
 
 from racefree.graph.program import Program, accesses
 from racefree.proof.confirm import CONFIRMED
+from racefree.proof.handed_results import with_result_barriers
 from racefree.proof.replay import Race, Where, confirm, enumerate_races
 from racefree.proof.replay.enumeration import Rules
 from racefree.proof.rungs import Options, WantedScope, decide
@@ -28,6 +29,7 @@ def pairs_of(program: Program, races: tuple[Race, ...]) -> Pairs:
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
 def test_enumeration_finds_what_the_header_says(entry: Entry) -> None:
     program, facts, _alive = launch(load(entry.path), entry.grid, entry.num_warps)
+    program = with_result_barriers(program)
     for strict, expected in ((False, entry.expect), (True, entry.strict)):
         found = enumerate_races(program, facts, Rules(strict_lanes=strict))
         assert not found.out_of_bounds

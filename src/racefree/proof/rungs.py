@@ -12,6 +12,8 @@ from racefree.graph.launch import LaunchFacts
 from racefree.graph.program import Access, Barrier, Program, accesses, walk
 from racefree.graph.unfenced import has_barriers, unfenced
 from racefree.proof.confirm import CONFIRMED, confirm
+from racefree.proof.handed_results import with_result_barriers
+from racefree.proof.memory_model import memory_model
 from racefree.proof.outcome import Witness
 from racefree.proof.placement import depends_on_addresses
 from racefree.proof.records import Recorder
@@ -40,10 +42,16 @@ class Options:
 def decide(program: Program, facts: LaunchFacts, options: Options) -> RaceConfigVerdict:
     """The verdict on one config of one launch."""
     start = time.perf_counter()
-    if facts.num_ctas > 1 and has_barriers(program):
-        verdict = _across_blocks(program, facts, options)
+    fenced = with_result_barriers(program)
+    model = memory_model(facts.triton_version, facts.target)
+    if facts.num_ctas > 1 and has_barriers(fenced):
+        verdict = _across_blocks(fenced, facts, options)
+    elif model.warps_for_result_barrier is not None and facts.num_warps >= model.warps_for_result_barrier:
+        verdict = _decide(fenced, facts, options)
     else:
         verdict = _decide(program, facts, options)
+        if verdict.status is Status.RACES and not model.known and fenced is not program:
+            verdict = _despite_barriers(fenced, facts, options)
     if verdict.status in (Status.OK, Status.RACES) and depends_on_addresses(program):
         verdict = replace(verdict, qualifiers=(*verdict.qualifiers, ASSUMES_ADDRESSES))
     return replace(verdict, config=dict(facts.config), seconds=time.perf_counter() - start)
@@ -64,6 +72,19 @@ def _across_blocks(program: Program, facts: LaunchFacts, options: Options) -> Ra
     reason = f"a barrier holds within one block, and a program instance of this launch has {facts.num_ctas}"
     barrier = next(s for s in walk(program.body) if isinstance(s, Barrier))
     return _unsupported(Refusal("several-blocks", reason, barrier.site))
+
+
+def _despite_barriers(fenced: Program, facts: LaunchFacts, options: Options) -> RaceConfigVerdict:
+    """The races of a program that stay whether or not the results of its atomics are handed on through a barrier."""
+    found = _decide(fenced, facts, options)
+    if found.status is not Status.OK:
+        return found
+    atomics = {access.site for access in accesses(fenced) if access.kind.atomic}
+    handed = next(s for s in walk(fenced.body) if isinstance(s, Barrier) and s.site in atomics)
+    reason = (
+        "a race unless a barrier hands on the result of an atomic, which was not measured for this Triton and target"
+    )
+    return _unsupported(Refusal("potential-race", reason, handed.site))
 
 
 def _decide(program: Program, facts: LaunchFacts, options: Options) -> RaceConfigVerdict:

@@ -193,10 +193,15 @@ class _Rung:
                     programs = (pids[pair.programs[0]], pids[pair.programs[1]])
                     at = (pair.meeting.first, pair.meeting.second)
                     self._file(into, _Found(sides, pair.entries, at, programs, schedule))
-        owners = {entry: pids[m] for pids, e in explorations for m, mine in enumerate(e.entries) for entry in mine}
+        instances = [
+            (pids[m], {_execution(entry) for entry in mine})
+            for pids, explored in explorations
+            for m, mine in enumerate(explored.entries)
+        ]
         for finding in insider.findings:
             into = self.races if finding.finding == "race" else self.doubts
-            owner = owners.get(finding.second, groups[0][0][0])
+            both = {_execution(finding.first), _execution(finding.second)}
+            owner = next((pid for pid, mine in instances if both <= mine), groups[0][0][0])
             sides = (every[finding.first.footprint], every[finding.second.footprint])
             self._file(into, _Found(sides, (finding.first, finding.second), finding.at, (owner, owner)))
         if not self.groups_final:
@@ -258,6 +263,11 @@ class _Rung:
                 best[key] = witness
         for key in sorted(best):
             yield best[key]
+
+
+def _execution(entry: Entry) -> tuple[int, tuple[int, ...]]:
+    """What an execution touches and in which rounds, whatever is known of its order."""
+    return entry.footprint, entry.iterations
 
 
 def _merge(groups: list[list[Pid]], explored: list[Exploration]) -> list[list[Pid]]:

@@ -135,3 +135,27 @@ def cleared_and_scattered(counts, places, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
     tl.store(counts + lanes, 0)
     tl.atomic_add(counts + tl.load(places + lanes), 1)
+
+
+@triton.jit
+def waits_plainly(flags, out, BLOCK: tl.constexpr):
+    p = tl.program_id(0)
+    seen = 1
+    if p > 0:
+        seen = tl.load(flags + p - 1, volatile=True)
+        while seen == 0:
+            seen = tl.load(flags + p - 1, volatile=True)
+    tl.store(flags + p, seen)
+    tl.store(out + p * BLOCK + tl.arange(0, BLOCK), seen)
+
+
+@triton.jit
+def walks_a_list(following, out):
+    p = tl.program_id(0)
+    node = p + 1
+    length = 0
+    while node < 4:
+        node = tl.load(following + node)
+        length += 1
+    tl.store(following + p, 4)
+    tl.store(out + p, length)

@@ -37,6 +37,20 @@ FLAGS = {"GIVE": "release", "TAKE": "acquire", "FENCE": True, "BLOCK": 256}
     ("name", "arguments", "rest", "cause", "words"),
     [
         (
+            "waits_plainly",
+            (integers(), integers()),
+            {"BLOCK": 128},
+            Cause.WANTS_ATOMIC,
+            "a loop waits for what line ",
+        ),
+        (
+            "walks_a_list",
+            (torch.arange(1, 5, dtype=torch.int32), integers()),
+            {},
+            Cause.SHARED,
+            "one program loads what another stores: store to another tensor, or split the kernel into two launches",
+        ),
+        (
             "no_mask",
             (floats(), floats(), 100),
             {"BLOCK": 128},

@@ -21,7 +21,7 @@ from racefree.graph.program import (
     While,
     walk,
 )
-from racefree.proof.footprint.slicing import flows
+from racefree.proof.footprint.slicing import deciders, flows
 
 
 def with_result_barriers(program: Program) -> Program:
@@ -59,18 +59,10 @@ def _used(program: Program) -> frozenset[int]:
 
 
 def _depends_on(statement: Statement) -> tuple[Value, ...]:
-    match statement:
-        case Access():
-            parts = (statement.pointer, statement.mask, *statement.operands)
-            return tuple(value for value in parts if value is not None)
-        case If() | While() | Guard():
-            return (statement.condition,)
-        case For():
-            return (statement.lower, statement.upper, statement.step)
-        case Op() | Data() | Barrier() | Assume():
-            return ()
-        case _:
-            assert_never(statement)
+    if not isinstance(statement, Access):
+        return deciders(statement)
+    parts = (statement.pointer, statement.mask, *statement.operands)
+    return tuple(value for value in parts if value is not None)
 
 
 def _body(body: tuple[Statement, ...], used: frozenset[int]) -> tuple[Statement, ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from racefree.access import Kind
 from racefree.graph.launch import LaunchFacts
-from racefree.graph.program import Access, Data, Op, Program, Statement, Value, walk
+from racefree.graph.program import Access, Data, Op, Program, Statement, Value, While, accesses, walk
 from racefree.proof.aliasing import leaves, overlap, share_storage, tensor_of
 from racefree.proof.footprint.slicing import flows
 from racefree.proof.formula.terms import Binary, Term, Varies, coefficients, elements, names
@@ -66,7 +67,7 @@ def hint(question: Question) -> Hint:
         _aliased,
         _atomics,
         _duplicates,
-        *((_lanes, _barrier) if question.inside else (_blocks, _loops, _meeting, _update, _axis, _same)),
+        *((_lanes, _barrier) if question.inside else (_blocks, _loops, _meeting, _waiting, _update, _axis, _same)),
     )
     return next((found for way in ways if (found := way(question)) is not None), _apart(question))
 
@@ -204,6 +205,43 @@ def _loops(question: Question) -> Hint | None:
 def _meeting(question: Question) -> Hint | None:
     found = meeting_hint(question.program, question.facts, question.race)
     return None if found is None else Hint(*found)
+
+
+def _waiting(question: Question) -> Hint | None:
+    """A plain load of what a loop loads again in each round until it is something else: it waits for a store."""
+    polled = {
+        a.pointer.index for a in accesses(question.program) if a.kind is Kind.LOAD and _polls(question.program, a)
+    }
+    looked = next((a for a in question.accesses if a.kind is Kind.LOAD and a.pointer.index in polled), None)
+    if looked is None:
+        return None
+    said = f"a loop waits for what {line_of(looked, question.race)} loads"
+    how = 'store it by tl.atomic_xchg(..., sem="release"), and look by tl.atomic_add(..., 0, sem="acquire")'
+    return Hint(Cause.WANTS_ATOMIC, f"{said}, and only atomics order what programs hand on to one another: {how}")
+
+
+def _polls(program: Program, load: Access) -> bool:
+    around = [s for s in walk(program.body) if isinstance(s, While) and any(each is load for each in walk((s,)))]
+    if not around or load.result is None:
+        return False
+    loop = around[-1]
+    sources = _sources(program)
+    within = {value.index for statement in walk((loop,)) for value, _ in flows(statement)}
+    carried = {value.index for value in (*loop.before_args, *loop.after_args)}
+    decides = load.result.index in _depended_on(loop.condition, sources)
+    return decides and carried.isdisjoint(_depended_on(load.pointer, {v: sources[v] for v in within}))
+
+
+def _depended_on(value: Value, sources: Mapping[int, tuple[Value, ...]]) -> set[int]:
+    """The values (by index) that a value is computed from, and itself."""
+    seen: set[int] = set()
+    todo = [value.index]
+    while todo:
+        index = todo.pop()
+        if index not in seen:
+            seen.add(index)
+            todo += [source.index for source in sources.get(index, ())]
+    return seen
 
 
 def _update(question: Question) -> Hint | None:

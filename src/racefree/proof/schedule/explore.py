@@ -355,14 +355,15 @@ class Explorer:
             before = self.threads[number]
             for each in logged:
                 for entry in (*before.settled, *before.open):
-                    self._compare(other, entry, before, member, each, state)
+                    self._compare(other, entry, member, each, state)
 
-    def _compare(self, other: int, entry: Entry, before: Thread, member: int, new: Logged, state: State) -> None:
+    def _compare(self, other: int, entry: Entry, member: int, new: Logged, state: State) -> None:
         meeting = self.footprints.between_programs(entry.footprint, new.entry.footprint)
         if meeting is None or (entry.strict != UNSTAMPED and new.strict[other] > entry.strict):
             return
+        # Atomics on tiles need not order the two: what they observe decides nothing here, so they may come in any order.
         maybe = entry.lenient != UNSTAMPED and new.lenient[other] > entry.lenient
-        doubtful = maybe or not meeting.certain or state.stale or (new.blurred and before.blurred)
+        doubtful = maybe or not meeting.certain or state.stale
         key = (other, member, entry.footprint, new.entry.footprint, entry.iterations, new.entry.iterations, doubtful)
         if key in self._pairs_seen:
             return

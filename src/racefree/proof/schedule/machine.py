@@ -278,8 +278,6 @@ class Machine:
             self._touch(segment, access, addresses.reshape(-1)[flat], flat, sure.reshape(-1)[flat])
             self._stored(segment, access, addresses.reshape(-1)[flat])
         self._loaded(thread, access, addresses, sure, mask)
-        if access.kind.atomic and access.sem is not None and access.sem.acquires:
-            thread.blurred = True
         self.walker.next(thread)
         return False
 
@@ -341,7 +339,7 @@ class Machine:
         self.insider.check(thread.open, entry, uses, control.reads)
         if entry not in thread.open:
             thread.open = (*thread.open, entry)
-        segment.logged.append(Logged(entry, strict, thread.lenient, thread.blurred))
+        segment.logged.append(Logged(entry, strict, thread.lenient))
 
     # ---- values ------------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,6 @@ class Logged:
     entry: Entry
     strict: Clock
     lenient: Clock
-    blurred: bool
 
 
 @dataclass(slots=True)

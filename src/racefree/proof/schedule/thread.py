@@ -86,7 +86,6 @@ class Thread:
     settled: frozenset[Entry] = frozenset()
     open: tuple[Entry, ...] = ()
     unordered: frozenset[tuple[int, int]] = frozenset()
-    blurred: bool = False
     pending: Pending | None = None
     stuck: Refusal | None = None
     steps: int = 0
@@ -109,7 +108,7 @@ class Thread:
         values = [self.env[k].key for k in names]
         frames = tuple(f.key for f in self.frames)
         env = tuple((k, v[:-1]) for k, v in zip(names, values, strict=True))
-        rest = (self.epoch, self.reads, self.settled, self.open, self.unordered, self.blurred, self.pending, self.stuck)
+        rest = (self.epoch, self.reads, self.settled, self.open, self.unordered, self.pending, self.stuck)
         clocks = [self.everyone, self.first, self.lenient, self.seen]
         clocks += [f.control.acquired for f in self.frames]
         clocks += [self.env[k].acquired for k in names]

@@ -65,7 +65,10 @@ class Footprints:
         return found
 
     def between_programs(self, a: int, b: int) -> Meeting | None:
-        """Where executions of two program instances conflict, a certain place first."""
+        """Where executions of two program instances conflict: a certain place if there is one, and the last of them.
+
+        The one thread that releases and acquires for all has the first elements of a tile, and may do those in order.
+        """
         key = (a, b)
         if key not in self._meetings:
             self._meetings[key] = _conflict(self.all[a], self.all[b])
@@ -78,8 +81,8 @@ def _conflict(a: Footprint, b: Footprint) -> Meeting | None:
     low, high = windows(a, b)
     exempt = a.broadly_atomic and b.broadly_atomic and a.access.element_bytes == b.access.element_bytes
     found: Meeting | None = None
-    for j in np.nonzero(high > low)[0]:
-        for i in range(int(low[j]), int(high[j])):
+    for j in np.nonzero(high > low)[0][::-1]:
+        for i in reversed(range(int(low[j]), int(high[j]))):
             if exempt and a.addresses[i] == b.addresses[j]:
                 continue
             certain = bool(a.sure[i] and b.sure[j])

@@ -180,6 +180,12 @@ def test_taking_turns(wait: str, give: str, fence: int, step: int, share: int) -
     check(k.in_turn, arguments, T0 if clean else None)
 
 
+def test_turns_that_wrap() -> None:
+    """A number found at the start stands behind those that come once the counter has wrapped, and yet comes first."""
+    arguments = {"data": ints(1), "out": ints(640), "turn": ints(1), "STEP": 1 << 30}
+    check(k.in_turn_past_the_end, arguments, None, grid=(5,), most=5)
+
+
 @pytest.mark.parametrize(("draw", "give", "step"), [(1, "release", 1), (0, "release", 1), (1, "relaxed", 1)])
 def test_being_served(draw: int, give: str, step: int) -> None:
     clean = (draw, give, step) == (1, "release", 1)

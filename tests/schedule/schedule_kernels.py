@@ -91,6 +91,13 @@ def never_set(data, flag):
 
 
 @triton.jit
+def never_given_back(data, lock, SEM: tl.constexpr):
+    while tl.atomic_cas(lock, 0, 1, sem=SEM) == 1:
+        pass
+    tl.store(data, 1)
+
+
+@triton.jit
 def tickets(head, out, STEP: tl.constexpr, WIDTH: tl.constexpr):
     t = tl.atomic_add(head, STEP, sem="relaxed")
     tl.store(out + t + tl.arange(0, WIDTH), 1)

@@ -12,6 +12,7 @@ pytest.importorskip("triton")
 
 from schedule_kernels import (  # noqa: E402
     accumulated,
+    counted_by_bytes,
     forwarded,
     last_block,
     load_buffering,
@@ -145,6 +146,13 @@ def test_a_store_that_only_one_program_gets_to_is_no_race(sem: str) -> None:
 def test_tickets(step: int, width: int, racing: bool) -> None:
     got = run(tickets, 9, head=ints(1), out=ints(64), STEP=step, WIDTH=width)
     assert got.status == ("races" if racing else "proved")
+
+
+@pytest.mark.parametrize(("step", "racing"), [(4, False), (0, False), (2, True)])
+def test_atomics_of_one_program_that_overlap_in_part(step: int, racing: bool) -> None:
+    got = run(counted_by_bytes, 2, data=torch.zeros(1024, dtype=torch.int8), head=ints(1), STEP=step)
+    assert got.status == ("races" if racing else "proved")
+    assert all(race.first.program == race.second.program for race in got.races)
 
 
 def test_the_budget_is_a_refusal() -> None:

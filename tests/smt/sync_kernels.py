@@ -228,6 +228,13 @@ def queued(head, out, total, STEP: tl.constexpr, HALF: tl.constexpr):
 
 
 @triton.jit
+def counted_by_bytes(data, STEP: tl.constexpr):
+    """Atomics whose scope is their own program, on elements that a program has to itself."""
+    places = data + tl.program_id(0) * 256 + STEP * tl.arange(0, 32)
+    tl.atomic_add(places.to(tl.pointer_type(tl.int32)), 1, scope="cta")
+
+
+@triton.jit
 def never_set(data, flag):
     lane = tl.arange(0, 128)
     while tl.atomic_add(flag, 0, sem="acquire") != 1:

@@ -242,6 +242,12 @@ def test_a_queue(step: int, half: int, clean: bool) -> None:
     assert not (clean and "races" in list(exactly(program, facts, range(1, 5))))
 
 
+@pytest.mark.parametrize(("step", "scope"), [(4, T0), (0, T0), (2, None)])
+def test_atomics_of_one_program_that_overlap_in_part(step: int, scope: ProofScope | None) -> None:
+    arguments = {"data": torch.zeros(2048, dtype=torch.int8), "STEP": step}
+    assert strengthen(*launch(k.counted_by_bytes, (2,), arguments), decided=True).scope == scope
+
+
 def test_waiting_in_vain_proves_nothing() -> None:
     got = strengthen(*launch(k.never_set, (2,), {"data": ints(128), "flag": ints(1)}), decided=False)
     assert got.refusal is not None

@@ -57,6 +57,21 @@ def best() -> Combiner:
     return w.done(w.op("arith.select", keep, value, value2), w.op("arith.select", keep, index, index2))
 
 
+def later_best() -> Combiner:
+    """The larger value with its index, the later of two where values are equal: which that is depends on who meets whom."""
+    w = Writing(4)
+    value, index, value2, index2 = w.arguments
+    more = w.op("arith.cmpi", value, value2, kind=I1, predicate="sgt")
+    return w.done(w.op("arith.select", more, value, value2), w.op("arith.select", more, index, index2))
+
+
+def greatest_and_least() -> Combiner:
+    """No one element is the result, but any order makes it."""
+    w = Writing(4)
+    a, b, a2, b2 = w.arguments
+    return w.done(w.op("arith.maxsi", a, a2), w.op("arith.minsi", b, b2))
+
+
 def composed() -> Combiner:
     """Affine maps x -> a x + b, the earlier one first: associative, but the order matters."""
     w = Writing(4)
@@ -137,17 +152,35 @@ def _numbers(values: tuple[Val, ...]) -> list[Dense]:
     return [v for v in values if isinstance(v, Dense)]
 
 
-@pytest.mark.parametrize("combiner", [composed(), shifted_sum()], ids=["order matters", "not associative"])
-def test_a_reduction_whose_order_matters_is_unknown(combiner: Combiner) -> None:
-    shape, operands = (4,), tuple(Value(i, I32, (4,)) for i in range(2))
+REDUCED = [
+    (composed(), [2, 3, 5, 7], [1, 4, 2, 8], None),
+    (composed(), [2, 1, 1, 2], [0, 1, -1, 0], None),
+    (shifted_sum(), [2, 3, 5, 7], [1, 4, 2, 8], None),
+    (later_best(), [1, 5, 5, 1], [0, 1, 2, 3], None),
+    (later_best(), [1, 1, 5, 1], [0, 1, 2, 3], (5, 2)),
+    (later_best(), [5, 1, 5, 1], [7, 1, 7, 3], (5, 7)),
+    (greatest_and_least(), [1, 5, 5, 2], [6, 1, 2, 3], (5, 1)),
+]
+
+
+@pytest.mark.parametrize(("combiner", "one", "two", "expected"), REDUCED)
+def test_a_reduction_is_known_where_no_order_of_the_elements_changes_it(
+    combiner: Combiner, one: list[int], two: list[int], expected: Pair | None
+) -> None:
+    operands = tuple(Value(i, I32, (4,)) for i in range(2))
     op = Op("tt.reduce", (Value(10, I32), Value(11, I32)), operands, {"axis": 0, "combine": combiner}, SITE)
-    tiles: list[Val] = [Dense(np.array([[2, 3, 5, 7]])), Dense(np.array([[1, 4, 2, 8]]))]
+    tiles: list[Val] = [Dense(np.array([one])), Dense(np.array([two]))]
     found = _numbers(apply(op, tiles, CONTEXT, Frame(1, (), 1 << 10)))
-    assert any(v.known is not None and not v.known.any() for v in found)
-    lanes = [Lanes(t.data[0].astype(np.uint64), np.ones(shape, np.bool_)) for t in tiles if isinstance(t, Dense)]
+    lanes = [Lanes(np.array(x).astype(np.uint32).astype(np.uint64), np.ones(4, np.bool_)) for x in (one, two)]
     replayed = folded(op, lanes, lambda _: None)
     assert replayed is not None
-    assert not all(r.known for r in replayed)
+    if expected is None:
+        assert any(v.known is not None and not v.known.any() for v in found)
+        assert not all(r.known for r in replayed)
+    else:
+        assert all(v.known is None for v in found)
+        assert tuple(int(v.data[0]) for v in found) == expected
+        assert tuple(int(r.bits) for r in replayed if r.known) == expected
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -91,6 +91,20 @@ def never_set(data, flag):
 
 
 @triton.jit
+def never_given_back(data, lock, SEM: tl.constexpr):
+    while tl.atomic_cas(lock, 0, 1, sem=SEM) == 1:
+        pass
+    tl.store(data, 1)
+
+
+@triton.jit
+def counted_by_bytes(data, head, STEP: tl.constexpr):
+    t = tl.atomic_add(head, 1, sem="relaxed")
+    places = data + t * 256 + STEP * tl.arange(0, 32)
+    tl.atomic_add(places.to(tl.pointer_type(tl.int32)), 1)
+
+
+@triton.jit
 def tickets(head, out, STEP: tl.constexpr, WIDTH: tl.constexpr):
     t = tl.atomic_add(head, STEP, sem="relaxed")
     tl.store(out + t + tl.arange(0, WIDTH), 1)

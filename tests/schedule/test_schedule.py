@@ -12,11 +12,13 @@ pytest.importorskip("triton")
 
 from schedule_kernels import (  # noqa: E402
     accumulated,
+    counted_by_bytes,
     forwarded,
     last_block,
     load_buffering,
     lock,
     message,
+    never_given_back,
     never_set,
     store_buffering,
     tickets,
@@ -24,10 +26,12 @@ from schedule_kernels import (  # noqa: E402
 
 from racefree.proof.memory_model import MemoryModel, memory_model  # noqa: E402
 from racefree.proof.outcome import RungResult  # noqa: E402
+from racefree.proof.rungs import Options  # noqa: E402
+from racefree.proof.rungs import decide as decide_launch  # noqa: E402
 from racefree.proof.schedule import Budget, decide  # noqa: E402
 from racefree.triton.capture import capture_one  # noqa: E402
 from racefree.ttir.read import read_program  # noqa: E402
-from racefree.verdict import ASSUMES_TERMINATION, READS_CONTENTS, ProofScope  # noqa: E402
+from racefree.verdict import ASSUMES_TERMINATION, READS_CONTENTS, ProofScope, Status  # noqa: E402
 
 T38 = memory_model("3.8.0", "cuda:80")
 T39 = memory_model("3.9.0", "cuda:80")
@@ -125,10 +129,30 @@ def test_a_launch_nobody_of_which_ends_is_no_proof() -> None:
     assert run(never_set, 2, data=ints(2), flag=ints(1, value=1)).status == "proved"
 
 
+@pytest.mark.parametrize("sem", ["relaxed", "acq_rel"])
+def test_a_store_that_only_one_program_gets_to_is_no_race(sem: str) -> None:
+    """The footprints see both stores behind the loop; no interleaving lets a second program out of it."""
+    arguments = {"data": ints(1), "lock": ints(1), "SEM": sem}
+    captured = capture_one(never_given_back, (), arguments, (2,), target="cuda:80").configs[0]
+    assert captured.module is not None
+    assert captured.facts is not None
+    found = decide_launch(read_program(captured.module), captured.facts, Options(scope="launch"))
+    assert found.status is Status.UNSUPPORTED
+    assert found.refusal is not None
+    assert found.refusal.kind == "vacuous"
+
+
 @pytest.mark.parametrize(("step", "width", "racing"), [(1, 1, False), (0, 1, True), (4, 4, False), (3, 4, True)])
 def test_tickets(step: int, width: int, racing: bool) -> None:
     got = run(tickets, 9, head=ints(1), out=ints(64), STEP=step, WIDTH=width)
     assert got.status == ("races" if racing else "proved")
+
+
+@pytest.mark.parametrize(("step", "racing"), [(4, False), (0, False), (2, True)])
+def test_atomics_of_one_program_that_overlap_in_part(step: int, racing: bool) -> None:
+    got = run(counted_by_bytes, 2, data=torch.zeros(1024, dtype=torch.int8), head=ints(1), STEP=step)
+    assert got.status == ("races" if racing else "proved")
+    assert all(race.first.program == race.second.program for race in got.races)
 
 
 def test_the_budget_is_a_refusal() -> None:

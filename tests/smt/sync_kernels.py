@@ -113,6 +113,27 @@ def in_turn(acc, turn, WAIT: tl.constexpr, NEXT: tl.constexpr, FENCE: tl.constex
 
 
 @triton.jit
+def _goes_on(found, mine, watches):
+    return (watches & (found < 0)) | (~watches & (found != mine))
+
+
+@triton.jit
+def in_turn_past_the_end(data, out, turn, STEP: tl.constexpr):
+    p = tl.program_id(0)
+    quarter = p % 4
+    mine = tl.where(quarter < 2, quarter, quarter - 4) * STEP
+    while _goes_on(tl.atomic_add(turn, 0, sem="acquire"), mine, p >= 4):
+        pass
+    if p < 4:
+        if quarter == 2:
+            tl.store(data, p)
+        tl.debug_barrier()
+        tl.atomic_add(turn, STEP, sem="release")
+    else:
+        tl.store(out + p, tl.load(data))
+
+
+@triton.jit
 def served(acc, head, serving, DRAW: tl.constexpr, NEXT: tl.constexpr, STEP: tl.constexpr):
     p = tl.program_id(0)
     lane = tl.arange(0, 128)
@@ -204,6 +225,13 @@ def queued(head, out, total, STEP: tl.constexpr, HALF: tl.constexpr):
     while t < total:
         tl.store(out + t // HALF * 128 + lane, t)
         t = tl.atomic_add(head, STEP, sem="relaxed")
+
+
+@triton.jit
+def counted_by_bytes(data, STEP: tl.constexpr):
+    """Atomics whose scope is their own program, on elements that a program has to itself."""
+    places = data + tl.program_id(0) * 256 + STEP * tl.arange(0, 32)
+    tl.atomic_add(places.to(tl.pointer_type(tl.int32)), 1, scope="cta")
 
 
 @triton.jit

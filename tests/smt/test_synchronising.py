@@ -180,6 +180,12 @@ def test_taking_turns(wait: str, give: str, fence: int, step: int, share: int) -
     check(k.in_turn, arguments, T0 if clean else None)
 
 
+def test_turns_that_wrap() -> None:
+    """A number found at the start stands behind those that come once the counter has wrapped, and yet comes first."""
+    arguments = {"data": ints(1), "out": ints(640), "turn": ints(1), "STEP": 1 << 30}
+    check(k.in_turn_past_the_end, arguments, None, grid=(5,), most=5)
+
+
 @pytest.mark.parametrize(("draw", "give", "step"), [(1, "release", 1), (0, "release", 1), (1, "relaxed", 1)])
 def test_being_served(draw: int, give: str, step: int) -> None:
     clean = (draw, give, step) == (1, "release", 1)
@@ -234,6 +240,12 @@ def test_a_queue(step: int, half: int, clean: bool) -> None:
     got = strengthen(program, facts, decided=True, scale=5.0)
     assert got.status == ("proved" if clean else "passed")
     assert not (clean and "races" in list(exactly(program, facts, range(1, 5))))
+
+
+@pytest.mark.parametrize(("step", "scope"), [(4, T0), (0, T0), (2, None)])
+def test_atomics_of_one_program_that_overlap_in_part(step: int, scope: ProofScope | None) -> None:
+    arguments = {"data": torch.zeros(2048, dtype=torch.int8), "STEP": step}
+    assert strengthen(*launch(k.counted_by_bytes, (2,), arguments), decided=True).scope == scope
 
 
 def test_waiting_in_vain_proves_nothing() -> None:

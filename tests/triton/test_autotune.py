@@ -97,6 +97,22 @@ def test_pruned_configs_are_left_out() -> None:
     assert blocks_and_warps(capture_one(kernel, (ints(), 128), {}, (1,))) == [(32, 4), (64, 4)]
 
 
+def test_a_key_seen_before_keeps_its_configs() -> None:
+    """Triton prunes where it benchmarks, and takes the winner from then on, for other arguments with the same key as well."""
+
+    def early(found: Any, named: Any, **kwargs: Any) -> Any:
+        return [c for c in found if c.kwargs["BLOCK"] <= named["n"]]
+
+    prune = {"early_config_prune": early}
+    kernel = triton.autotune(configs((32, 64, 128)), key=[], prune_configs_by=prune)(triton.jit(body))
+    taken: list[CapturedLaunch] = []
+    with capturing(taken.append):
+        kernel[(1,)](ints(), 128)
+        kernel[(1,)](ints(), 32)
+        kernel[(1,)](ints().float(), 32)
+    assert [blocks_and_warps(launch) for launch in taken] == [[(32, 4), (64, 4), (128, 4)]] * 2 + [[(32, 4)]]
+
+
 def test_a_lone_config_is_a_config() -> None:
     kernel = triton.autotune(configs((32,)), key=["n"])(triton.jit(body))
     assert blocks_and_warps(capture_one(kernel, (ints(), 128), {}, (1,))) == [(32, 4)]

@@ -131,7 +131,10 @@ def _geometry(program: Program, facts: LaunchFacts, options: Options) -> RaceCon
 
 
 def _schedule(program: Program, facts: LaunchFacts, options: Options, before: RaceConfigVerdict) -> RaceConfigVerdict:
-    """All interleavings of the launch's atomics and deciding loads; `before` stands when they do not decide."""
+    """All interleavings of the launch's atomics and deciding loads; `before` stands when they do not decide.
+
+    Where none of them lets all instances end, and none shows a race, no race of `before` is ever got to.
+    """
     from racefree.proof import schedule
 
     budget = schedule.Budget().times(options.budget)
@@ -145,7 +148,8 @@ def _schedule(program: Program, facts: LaunchFacts, options: Options, before: Ra
         case "races":
             return _racing(result.rung, result.races, result.qualifiers, program, facts)
         case "passed":
-            if result.refusal is None or before.status is Status.RACES:
+            hangs = result.refusal is not None and result.refusal.kind == "vacuous"
+            if result.refusal is None or (before.status is Status.RACES and not hangs):
                 return before
             # Of two refusals of one kind the first is kept: it says where an address comes from.
             again = before.refusal is not None and before.refusal.kind == result.refusal.kind

@@ -14,15 +14,19 @@ if TYPE_CHECKING:
 
 
 def run_every_config(capture: Capture, tuner: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """What `Autotuner.run` does with a cold cache, hooks included, for every config that survives pruning.
+    """What `Autotuner.run` does with a cold cache, hooks included, for every config it may choose.
 
-    The tuner's own pre and post hooks only run where Triton would benchmark: for a key seen for the first time and more
-    than one config. Returns the stand-in kernel of the first config that compiled.
+    Those are the survivors of pruning when a key is seen for the first time; later launches with the key use one of them
+    too, whatever their other arguments are. The tuner's own pre and post hooks only run where Triton would benchmark: the
+    first time, if there is more than one. Returns the stand-in kernel of the first config that compiled.
     """
     with capture.group(jit_function(tuner), tuned=True) as group:
         tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
-        configs = tuner.prune_configs(kwargs) if len(tuner.configs) > 1 else tuner.configs
-        benchmarked = len(configs) > 1 and capture.first_tuning(tuner, _tuning_key(tuner, kwargs))
+        configs, benchmarked = tuner.configs, False
+        if len(configs) > 1:
+            key = _tuning_key(tuner, kwargs)
+            configs, first = capture.survivors(tuner, key, lambda: tuner.prune_configs(kwargs))
+            benchmarked = first and len(configs) > 1
         kernels = [_run_config(group, tuner, config, args, kwargs, benchmarked) for config in configs]
         best = next((i for i, k in enumerate(kernels) if k is not None and k.compiled.failure is None), 0)
         tuner.best_config = configs[best]

@@ -77,7 +77,7 @@ class Capture:
         self._pending: list[str] = []
         self._noted: set[str] = set()
         self._caches: dict[int, tuple[Any, dict[str, Any]]] = {}
-        self._tuned: dict[int, tuple[Any, set[Any]]] = {}
+        self._tuned: dict[int, tuple[Any, dict[Any, Sequence[Any]]]] = {}
 
     def mark_written(self, addresses: Iterable[int], why: str = "") -> None:
         """Says which storages (by start address) the launch being delivered may write: their contents are stale from now on.
@@ -254,13 +254,15 @@ class Capture:
             self._caches[id(function)] = (function, kept)
             function.device_caches = defaultdict(function.create_binder)
 
-    def first_tuning(self, tuner: Any, key: tuple[Any, ...]) -> bool:
-        """True the first time an autotuner meets a key in this capture: Triton would benchmark then."""
-        _, seen = self._tuned.setdefault(id(tuner), (tuner, set()))
-        if key in seen:
-            return False
-        seen.add(key)
-        return True
+    def survivors(
+        self, tuner: Any, key: tuple[Any, ...], prune: Callable[[], Sequence[Any]]
+    ) -> tuple[Sequence[Any], bool]:
+        """The configs left by pruning the first time an autotuner meets a key in this capture, and whether this is the time."""
+        _, kept = self._tuned.setdefault(id(tuner), (tuner, {}))
+        first = key not in kept
+        if first:
+            kept[key] = prune()
+        return kept[key], first
 
     def release(self) -> None:
         """Gives every adopted JIT function its own caches back."""

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from racefree.graph.program import Combiner, Int, Op, Value
 from racefree.proof.footprint import tiles
@@ -24,6 +29,9 @@ from racefree.proof.footprint.values import (
 
 Group = tuple[Dense, ...]
 """One array per operand, the axis in front, the rest flat; `known` is never None."""
+
+MOST_SWAPS = 1 << 24
+"""So many times two elements of a reduction are joined in both orders."""
 
 
 def apply(op: Op, args: list[Val], context: Context, frame: Frame) -> tuple[Val, ...]:
@@ -80,10 +88,7 @@ def _general(
     scan: bool,
     reverse: bool,
 ) -> tuple[Dense, ...]:
-    """Joins neighbours in as many rounds as the axis has bits.
-
-    A reduction also joins halves: groups may meet in any order on the device, so a result that depends on it is unknown.
-    """
+    """Joins neighbours in as many rounds as the axis has bits; a reduction that depends on the order of elements is unknown."""
     shape = np.broadcast_shapes(*(c.data.shape for c in cells))
     extent = op.operands[0].shape[at - 1 - len(frame.loops)]
     lead = (*shape[:at], extent, *shape[at + 1 :])
@@ -93,18 +98,43 @@ def _general(
     if scan:
         joined = _scanned(combiner, group, context, reverse=reverse)
         return tuple(_back(c, at, rest) for c in joined)
-    near = halves = group
-    while len(near[0].data) > 1:
-        near = _joined(combiner, _part(near, slice(0, None, 2)), _part(near, slice(1, None, 2)), context)
-        middle = len(halves[0].data) // 2
-        halves = _joined(combiner, _part(halves, slice(middle, None)), _part(halves, slice(0, middle)), context)
-    out = []
-    for one, other in zip(near, halves, strict=True):
-        assert one.known is not None
-        assert other.known is not None
-        same = one.known & other.known & (one.data == other.data)
-        out.append(Dense(one.data.reshape(rest), None if same.all() else same.reshape(rest)))
-    return tuple(out)
+    whole = group
+    while len(whole[0].data) > 1:
+        whole = _joined(combiner, _part(whole, slice(0, None, 2)), _part(whole, slice(1, None, 2)), context)
+    sure = _whatever_the_order(combiner, group, whole, context)
+    known = None if sure.all() else sure.reshape(rest)
+    return tuple(Dense(c.data.reshape(rest), known) for c in whole)
+
+
+def _whatever_the_order(combiner: Combiner, group: Group, whole: Group, context: Context) -> Bits:
+    """For which lines an associative combiner makes `whole` of the elements in any order, as the device may join them.
+
+    There one of them is the whole, and stays so next to each; or each two of them may change places.
+    """
+    extent, lines = group[0].data.shape
+    wide = _each(whole, lambda array: np.broadcast_to(array, (extent, lines)))
+    stays = _same(_joined(combiner, wide, group, context), wide) & _same(_joined(combiner, group, wide, context), wide)
+    out: Bits = np.asarray(stays.all(axis=0) & _same(group, wide).any(axis=0), dtype=np.bool_)
+    left = np.flatnonzero(~out)
+    if not len(left) or extent * extent * len(left) > MOST_SWAPS:
+        return out
+    part = _each(group, lambda array: array[:, left])
+    swaps = _same(part, part).all(axis=0)
+    for shift in range(1, extent // 2 + 1):
+        other = _each(part, partial(np.roll, shift=shift, axis=0))
+        swaps &= _same(_joined(combiner, part, other, context), _joined(combiner, other, part, context)).all(axis=0)
+    out[left] = swaps
+    return out
+
+
+def _same(left: Group, right: Group) -> Bits:
+    """Which cells are known to be equal."""
+    same: Bits = np.ones(left[0].data.shape, np.bool_)
+    for a, b in zip(left, right, strict=True):
+        assert a.known is not None
+        assert b.known is not None
+        same &= a.known & b.known & (a.data == b.data)
+    return same
 
 
 def _along(cells: Dense, at: int, lead: tuple[int, ...]) -> Dense:
@@ -122,7 +152,11 @@ def _back(cells: Dense, at: int, rest: tuple[int, ...]) -> Dense:
 
 
 def _part(group: Group, which: slice) -> Group:
-    return tuple(Dense(c.data[which], None if c.known is None else c.known[which]) for c in group)
+    return _each(group, lambda array: array[which])
+
+
+def _each(group: Group, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> Group:
+    return tuple(Dense(change(c.data), None if c.known is None else change(c.known)) for c in group)
 
 
 def _scanned(combiner: Combiner, group: Group, context: Context, *, reverse: bool) -> Group:

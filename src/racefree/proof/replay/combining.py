@@ -16,6 +16,9 @@ from racefree.proof.replay.tiles import made
 Slices = list[Lanes]
 """One position of the axis: a tile of the other dimensions per operand."""
 
+MOST_SWAPS = 1 << 20
+"""So many times two elements of a reduction are joined in both orders."""
+
 
 def combined(op: Op, operands: Sequence[Lanes]) -> list[tuple[Any, Any]] | None:
     """Patterns and known elements of each result; a reduction whose order matters is unknown."""
@@ -26,8 +29,9 @@ def combined(op: Op, operands: Sequence[Lanes]) -> list[tuple[Any, Any]] | None:
     spread = _spread(combiner, shape)
     slices = [_slice(operands, axis, at) for at in range(operands[0].shape[axis])]
     if op.name == "tt.reduce":
-        forward, backward = _running(spread, slices)[-1], _running(spread, slices[::-1])[-1]
-        return [(a.bits, a.known & b.known & (a.bits == b.bits)) for a, b in zip(forward, backward, strict=True)]
+        whole = _running(spread, slices)[-1]
+        sure = _whatever_the_order(combiner, slices, whole)
+        return [(each.bits, sure) for each in whole]
     turned = bool(op.attributes.get("reverse"))
     running = _running(spread, slices[::-1] if turned else slices)
     if turned:
@@ -47,6 +51,38 @@ def _running(combiner: Combiner, slices: Sequence[Slices]) -> list[Slices]:
     for each in slices[1:]:
         out.append(_joined(combiner, out[-1], each))
     return out
+
+
+def _whatever_the_order(combiner: Combiner, slices: Sequence[Slices], whole: Slices) -> Any:
+    """Where the elements make `whole` in any order: where one of them is that and stays so, or each two may change places.
+
+    The combiner is taken to be associative, as Triton asks for.
+    """
+    extent, shape = len(slices), whole[0].shape
+    spread = _spread(combiner, (extent, *shape))
+    each = [_stacked([s[place] for s in slices]) for place in range(len(whole))]
+    wide = [_stacked([w] * extent) for w in whole]
+    stays = _same(_joined(spread, wide, each), wide) & _same(_joined(spread, each, wide), wide)
+    sure = stays.all(axis=0) & _same(each, wide).any(axis=0)
+    if sure.all() or extent * each[0].bits.size > MOST_SWAPS:
+        return sure
+    swaps = _same(each, each).all(axis=0)
+    for shift in range(1, extent // 2 + 1):
+        other = [Lanes(np.roll(e.bits, shift, axis=0), np.roll(e.known, shift, axis=0)) for e in each]
+        swaps = swaps & _same(_joined(spread, each, other), _joined(spread, other, each)).all(axis=0)
+    return sure | swaps
+
+
+def _stacked(slices: Sequence[Lanes]) -> Lanes:
+    return Lanes(np.stack([s.bits for s in slices]), np.stack([s.known for s in slices]))
+
+
+def _same(left: Slices, right: Slices) -> Any:
+    """Which elements are known to be equal."""
+    same = np.ones(left[0].shape, dtype=np.bool_)
+    for a, b in zip(left, right, strict=True):
+        same = same & a.known & b.known & (a.bits == b.bits)
+    return same
 
 
 def _joined(combiner: Combiner, left: Slices, right: Slices) -> Slices:

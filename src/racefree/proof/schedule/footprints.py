@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -114,15 +115,18 @@ class Inside:
 
 def inside(a: Footprint, b: Footprint, *, one_execution: bool = False) -> Inside:
     """Conflicts inside one program instance, lanes told apart. `one_execution`: `a` is `b`, so a lane is no pair."""
-    nothing = Inside(None, None)
-    if not (a.writes or b.writes) or (a.access.kind.atomic and b.access.kind.atomic and _same_size(a, b)):
-        return nothing
+    exempt = a.access.kind.atomic and b.access.kind.atomic and _same_size(a, b)
+    if not (a.writes or b.writes) or (exempt and _whole_or_apart(a, b)):
+        return Inside(None, None)
     low, high = windows(a, b)
     same: tuple[int, int] | None = None
     crossed: tuple[int, int] | None = None
     same_certain = crossed_certain = True
     for j in np.nonzero(high > low)[0]:
-        for i in range(int(low[j]), min(int(high[j]), int(low[j]) + 3)):
+        start, stop = int(low[j]), int(high[j])
+        for i in _ends(start, stop) if exempt else range(start, min(stop, start + 3)):
+            if exempt and a.addresses[i] == b.addresses[j]:
+                continue
             certain = bool(a.sure[i] and b.sure[j])
             if a.lanes[i] == b.lanes[j]:
                 if not one_execution and (same is None or (certain and not same_certain)):
@@ -132,6 +136,17 @@ def inside(a: Footprint, b: Footprint, *, one_execution: bool = False) -> Inside
         if same is not None and crossed is not None and same_certain and crossed_certain:
             break
     return Inside(same, crossed, same_certain, crossed_certain)
+
+
+def _whole_or_apart(a: Footprint, b: Footprint) -> bool:
+    """Whether elements of one size meet on all their bytes or on none."""
+    return len(np.unique(np.concatenate([a.addresses, b.addresses]) % a.access.element_bytes)) <= 1
+
+
+def _ends(low: int, high: int) -> Iterator[int]:
+    """The first and the last positions of a range: where addresses rise, those of its middle are all equal if any are."""
+    yield from range(low, min(high, low + 3))
+    yield from range(max(high - 3, low + 3), high)
 
 
 def _same_size(a: Footprint, b: Footprint) -> bool:

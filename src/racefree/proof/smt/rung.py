@@ -45,7 +45,7 @@ from racefree.proof.symbolic.questions import (
 from racefree.proof.symbolic.records import Reading, Record, constant
 from racefree.proof.symbolic.replacing import Replacer, leaves
 from racefree.proof.symbolic.sync.order import Order, order
-from racefree.proof.symbolic.sync.setting import Setting
+from racefree.proof.symbolic.sync.setting import MOST_DRAWN, Setting
 from racefree.proof.symbolic.terms import (
     TRUE,
     Condition,
@@ -76,9 +76,6 @@ from racefree.verdict import (
 MOST_FRAGILE = 1
 NEARBY = 8
 """A proof for any grid is not claimed where an integer wraps on a grid this many times as large along each axis."""
-
-MOST_DRAWN = 1 << 24
-"""A launch is not taken to draw from one counter more often; a proof that needs this also assumes that nothing overflows."""
 
 RUNG = "smt"
 
@@ -129,29 +126,35 @@ def strengthen(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lan
 
 def _attempts(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lanes: bool) -> Iterator[Attempt]:
     unwritten = unwritten_loads(program, facts)
+    layout = layout_of(facts)
+    bound = _lowered(program, lambda p: bound_parameter(p, facts, layout), unwritten, facts)
+    of_launch = {record.access.index: record for record in bound.records}
+
+    def held(record: Record) -> int | None:
+        found = of_launch.get(record.access.index)
+        return None if found is None else initially(found, program, facts, layout)
+
     if tensors_apart(program, facts):
         reading = _lowered(program, any_parameter, unwritten, facts)
         pairs = meeting_pairs(program, facts, by_name=True)
         drawn = tickets(reading, pairs)
         domain = domain_of(reading, facts, {}, strict_lanes=strict_lanes)
-        setting = _setting(reading, domain, pairs, drawn, facts, asker)
+        setting = _setting(reading, domain, pairs, drawn, facts, asker, held)
         yield Attempt(
             ProofScope.ANY_PARAMS_ANY_GRID, reading, domain, pairs, tickets=drawn, order=_order(setting, facts)
         )
-    layout = layout_of(facts)
-    reading = _lowered(program, lambda p: bound_parameter(p, facts, layout), unwritten, facts)
     pairs = meeting_pairs(program, facts, by_name=False)
-    drawn = tickets(reading, pairs)
-    domain = domain_of(reading, facts, tensor_ranges(program, facts, layout), strict_lanes=strict_lanes)
+    drawn = tickets(bound, pairs)
+    domain = domain_of(bound, facts, tensor_ranges(program, facts, layout), strict_lanes=strict_lanes)
     setting = replace(
-        _setting(reading, domain, pairs, drawn, facts, asker),
+        _setting(bound, domain, pairs, drawn, facts, asker, held),
         model=memory_model(facts.triton_version, facts.target),
-        initial=lambda record: initially(record, program, facts, layout),
+        initial=held,
     )
-    reads = any(isinstance(leaf, Read) for r in reading.records for leaf in leaves(r.address, r.mask, r.path))
+    reads = any(isinstance(leaf, Read) for r in bound.records for leaf in leaves(r.address, r.mask, r.path))
     yield Attempt(
         ProofScope.THIS_PARAMS_ANY_GRID,
-        reading,
+        bound,
         domain,
         pairs,
         layout,
@@ -174,11 +177,12 @@ def _setting(
     drawn: tuple[Ticket, ...],
     facts: LaunchFacts,
     asker: Asker,
+    held: Callable[[Record], int | None],
 ) -> Setting:
     """What the rules about synchronisation may use for any parameters: nothing a location holds before the launch."""
     programs = prod(NEARBY * extent for extent in facts.grid)
     never = partial(_never, asker)
-    return Setting(reading, domain, pairs, NOTHING_ADDED, drawn, never, lambda _: None, programs)
+    return Setting(reading, domain, pairs, NOTHING_ADDED, drawn, never, lambda _: None, held, programs)
 
 
 def _order(setting: Setting, facts: LaunchFacts) -> Order | None:

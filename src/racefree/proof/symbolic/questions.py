@@ -102,8 +102,16 @@ def questions(reading: Reading, may_meet: set[tuple[int, int]]) -> Iterator[Ques
             if pair not in may_meet or not (first.access.kind.writes or second.access.kind.writes):
                 continue
             yield Question(first, second, False)
-            if not (first.access.kind.atomic and second.access.kind.atomic and _same_size(first, second)):
-                yield Question(first, second, True)
+            inside = Question(first, second, True)
+            if not (_exclusive(inside) and aligned(first.address, second.address, first.access.element_bytes)):
+                yield inside
+
+
+def _exclusive(question: Question) -> bool:
+    """Whether the two are atomic for each other where they meet on exactly the same bytes."""
+    both_sides = (question.first, question.second)
+    atomic = all(r.access.kind.atomic and (question.same_program or spans_programs(r)) for r in both_sides)
+    return atomic and _same_size(*both_sides)
 
 
 def _same_size(first: Record, second: Record) -> bool:
@@ -120,7 +128,7 @@ def assertions(
     """
     first, second = question.first, question.second
     copies = ((first, names[0]), (second, names[1]))
-    out = [_overlap(first, second, *names)]
+    out = [_overlap(question, *names)]
     out += _programs(question, domain)
     out += [own_names.condition(both(record.path, record.mask)) for record, own_names in copies]
     out += [_within(record, own_names, domain) for record, own_names in copies]
@@ -201,19 +209,17 @@ def _within(record: Record, names: Replacer, domain: Domain) -> Condition:
     )
 
 
-def _overlap(first: Record, second: Record, one: Replacer, other: Replacer) -> Condition:
+def _overlap(question: Question, one: Replacer, other: Replacer) -> Condition:
+    first, second = question.first, question.second
     a, b = one.sum(first.address), other.sum(second.address)
+    exclusive = _exclusive(question)
     if _same_size(first, second) and aligned(first.address, second.address, first.access.element_bytes):
-        return FALSE if spans_programs(first) and spans_programs(second) else _equal(a, b)
+        return FALSE if exclusive else _equal(a, b)
     meet = both(
         compare(Relation.LT, a, add((b, number(second.access.element_bytes)))),
         compare(Relation.LT, b, add((a, number(first.access.element_bytes)))),
     )
-    return (
-        both(meet, _differ(a, b))
-        if spans_programs(first) and spans_programs(second) and _same_size(first, second)
-        else meet
-    )
+    return both(meet, _differ(a, b)) if exclusive else meet
 
 
 def aligned(a: Sum, b: Sum, size: int) -> bool:

@@ -62,10 +62,8 @@ def counters(setting: Setting, origins: Origins) -> tuple[Counter, ...]:
         step = constant(record, 0)
         if step is None or step <= 0 or record.mask != TRUE or origins.changing(record) != (record,):
             continue
-        first, bits = setting.initial(record), 8 * record.access.element_bytes
-        if first is not None and first + step * setting.programs >= 1 << (bits - 1):
-            continue  # it would wrap
-        out.append(Counter(record, step, first, _most(record, setting)))
+        if not setting.wraps(record, step):
+            out.append(Counter(record, step, setting.initial(record), _most(record, setting)))
     return tuple(out)
 
 

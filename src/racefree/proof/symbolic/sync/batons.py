@@ -60,7 +60,9 @@ def batons(setting: Setting, origins: Origins) -> tuple[Baton, ...]:
             if not acquires(seen.atomic) or not changes_nothing(seen.atomic):
                 continue
             step = _step(seen, move, setting)
-            if step is not None and _one_each(seen, move, setting) and _starts(seen, move, setting):
+            if step is None or setting.wraps(move, step):
+                continue
+            if _one_each(seen, move, setting) and _starts(seen, move, setting):
                 out.append(Baton(seen, move, step))
                 break
     return tuple(out)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 import triton
 import triton.language as tl
 
 import racefree
-from racefree.verdict import Status
+from racefree.verdict import ASSUMES_IN_BOUNDS, Status
 
 
 @triton.jit
@@ -53,3 +54,63 @@ def test_what_an_unknown_place_may_overwrite_is_not_relied_on() -> None:
     table, y = torch.zeros(4, dtype=torch.int32), torch.zeros(128)
     launch = racefree.analyze(steered, table, y, 16, 16, grid=(4,))
     assert launch.verdict.status is Status.UNSUPPORTED
+
+
+@triton.jit
+def counted(values, bins, WIDE: tl.constexpr, HALVES: tl.constexpr, PLAIN: tl.constexpr, SCOPE: tl.constexpr):
+    place = (tl.load(values + tl.program_id(0)) * 7).to(tl.int32)
+    at = bins + place
+    if HALVES:
+        at = (bins.to(tl.pointer_type(tl.int16), bitcast=True) + place).to(tl.pointer_type(tl.int32), bitcast=True)
+    tl.atomic_add(at, 1, scope=SCOPE)
+    if WIDE:
+        tl.atomic_or(bins.to(tl.pointer_type(tl.int64), bitcast=True) + place, 1)
+    if PLAIN:
+        tl.store(values + tl.program_id(0), tl.load(bins).to(tl.float32))
+
+
+@pytest.mark.parametrize(
+    ("how", "excluded"),
+    [((), True), (("WIDE",), False), (("HALVES",), False), (("PLAIN",), False), (("BLOCK",), False)],
+)
+def test_atomics_on_whole_elements_exclude_each_other_wherever_they_are(
+    how: tuple[str, ...], *, excluded: bool
+) -> None:
+    given = {name: name in how for name in ("WIDE", "HALVES", "PLAIN")}
+    scope = "cta" if "BLOCK" in how else "gpu"
+    bins = torch.zeros(64, dtype=torch.int32)
+    verdict = racefree.analyze(counted, torch.zeros(4), bins, SCOPE=scope, grid=(4,), **given).verdict
+    assert (verdict.status is Status.OK) == excluded
+    assert (ASSUMES_IN_BOUNDS in verdict.qualifiers) == excluded
+
+
+@triton.jit
+def looked_back(x, y, states, BLOCK: tl.constexpr, PLAIN: tl.constexpr):
+    """The prefix sums of decoupled look-back: sum and flag are one word, so that nothing has to be ordered."""
+    p = tl.program_id(0)
+    lanes = p * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + lanes)
+    total = tl.sum(values)
+    tl.atomic_xchg(states + p, (total << 2) | (2 if p == 0 else 1), sem="relaxed")
+    before = 0
+    if p > 0:
+        at = p - 1
+        looking = True
+        while looking:
+            state = tl.load(states + at, volatile=True) if PLAIN else tl.atomic_or(states + at, 0, sem="relaxed")
+            if state & 3:
+                before += state >> 2
+                at -= 1
+                looking = state & 1 == 1
+        tl.atomic_xchg(states + p, ((before + total) << 2) | 2, sem="relaxed")
+    tl.store(y + lanes, tl.cumsum(values) + before)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_look_back_through_single_words_is_proved(*, in_place: bool) -> None:
+    x = torch.ones(20 * 128, dtype=torch.int32)
+    y = x if in_place else torch.zeros_like(x)
+    launch = racefree.analyze(looked_back, x, y, torch.zeros(20, dtype=torch.int32), 128, False, grid=(20,))
+    assert launch.verdict.status is Status.OK
+    plain = racefree.analyze(looked_back, x, y, torch.zeros(20, dtype=torch.int32), 128, True, grid=(20,))
+    assert plain.verdict.status is not Status.OK

@@ -77,12 +77,14 @@ def decide(program: Program, facts: LaunchFacts, *, strict: bool) -> Decision:
         _collect(state, chunk)
         _within(state, chunk)
     _between(state)
+    unplaced = {index: why for index, why in state.used.unplaced.items() if index not in launch.excluding}
+    if len(unplaced) < len(state.used.unplaced):
+        state.assumed.add(ASSUMES_IN_BOUNDS)
     qualifiers = sorted(state.assumed)
     if state.used.assumes_termination:
         qualifiers.append(ASSUMES_TERMINATION)
     if state.used.reads_contents:
         qualifiers.append(READS_CONTENTS)
-    unplaced = state.used.unplaced
     doubt = next(iter(unplaced.values()), None) or next(iter(state.doubts), None)
     return Decision(tuple(state.races), doubt, tuple(qualifiers), tuple(sorted(state.used.notes)))
 

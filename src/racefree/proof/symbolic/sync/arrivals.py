@@ -65,11 +65,11 @@ def counters(setting: Setting, origins: Origins) -> tuple[Counter, ...]:
         first, bits = setting.initial(record), 8 * record.access.element_bytes
         if first is not None and first + step * setting.programs >= 1 << (bits - 1):
             continue  # it would wrap
-        out.append(Counter(record, step, first, _most(record, setting)))
+        out.append(Counter(record, step, first, most_that_add(record, setting)))
     return tuple(out)
 
 
-def _most(add: Record, setting: Setting) -> Sum:
+def most_that_add(add: Record, setting: Setting) -> Sum:
     """How many programs add to one location, at most: those that differ along the axes its address leaves open."""
     one, other = copier(1), copier(2)
     apart = [

@@ -135,3 +135,22 @@ def cleared_and_scattered(counts, places, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
     tl.store(counts + lanes, 0)
     tl.atomic_add(counts + tl.load(places + lanes), 1)
+
+
+@triton.jit
+def heads_by_two(x, BLOCK: tl.constexpr):
+    at = x + (tl.program_id(0) // 2) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(at, tl.load(at) * 2 + 1)
+
+
+@triton.jit
+def row_in_place(x, BLOCK: tl.constexpr):
+    at = x + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(at, tl.load(at) * 2 + 1)
+
+
+@triton.jit
+def counted_by_hand(index, x, LOADED: tl.constexpr, STORED: tl.constexpr, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    at = x + tl.load(index + lanes)
+    tl.store(at, tl.load(at, mask=lanes < LOADED) + 1, mask=lanes < STORED)

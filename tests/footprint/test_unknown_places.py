@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 
 import racefree
-from racefree.verdict import ASSUMES_IN_BOUNDS, Status
+from racefree.verdict import ASSUMES_IN_BOUNDS, READS_CONTENTS, Status
 
 
 @triton.jit
@@ -114,3 +114,58 @@ def test_a_look_back_through_single_words_is_proved(*, in_place: bool) -> None:
     assert launch.verdict.status is Status.OK
     plain = racefree.analyze(looked_back, x, y, torch.zeros(20, dtype=torch.int32), 128, True, grid=(20,))
     assert plain.verdict.status is not Status.OK
+
+
+@triton.jit
+def jumped(parents, moves, BLOCK: tl.constexpr, LATE: tl.constexpr):
+    """Every lane that moves takes its grandparent for its parent, in place."""
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    if LATE:
+        tl.store(parents + at, tl.load(parents + at))
+    tl.store(parents + at, tl.load(parents + tl.load(parents + at)), mask=tl.load(moves + at) != 0)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_addresses_read_before_all_writes_are_those_of_the_launch(seed: int) -> None:
+    """A lane meets another exactly if it reads the element that this one moves."""
+    draw = torch.Generator().manual_seed(seed)
+    parents = torch.arange(128, dtype=torch.int32)
+    moves = torch.randint(0, 2, (128,), generator=draw, dtype=torch.int32)
+    for lane in torch.randint(0, 128, (seed % 4,), generator=draw):
+        parents[lane] = int(torch.randint(0, 128, (1,), generator=draw))
+    met = {(i, p) for i, p in enumerate(parents.tolist()) if i != p and moves[p]}
+    launch = racefree.analyze(jumped, parents, moves, 32, False, grid=(4,), num_warps=1)
+    assert launch.verdict.status is (Status.RACES if met else Status.OK)
+    assert met or READS_CONTENTS in launch.verdict.qualifiers
+    for race in launch.races:
+        reader, writer = (race.first, race.second) if race.second.write else (race.second, race.first)
+        place = [32 * pid[0] + side.lane[0] for pid, side in zip(race.programs, (race.first, race.second), strict=True)]
+        assert set(place) in [set(each) for each in met]
+        assert (reader.element, race.witness) == (writer.element, "confirmed")
+
+
+def test_an_address_that_may_be_overwritten_before_it_is_read_is_not_taken_for_known() -> None:
+    parents, moves = torch.arange(128, dtype=torch.int32), torch.ones(128, dtype=torch.int32)
+    launch = racefree.analyze(jumped, parents, moves, 32, True, grid=(4,), num_warps=1)
+    assert launch.verdict.status is Status.UNSUPPORTED
+
+
+@triton.jit
+def handed_over(table, x, flag, BLOCK: tl.constexpr):
+    """The second program reads from the table what the first has put there, though its load stands first."""
+    lanes = tl.arange(0, BLOCK)
+    if tl.program_id(0) == 1:
+        while tl.atomic_add(flag, 0, sem="acquire") == 0:
+            pass
+        tl.store(x + tl.load(table) * BLOCK + lanes, 1)
+    else:
+        tl.store(table, 1)
+        tl.store(x + lanes, 2)
+        tl.debug_barrier()
+        tl.atomic_xchg(flag, 1, sem="release")
+
+
+def test_a_load_that_has_to_wait_for_a_write_is_not_early() -> None:
+    table, flag = torch.zeros(1, dtype=torch.int32), torch.zeros(1, dtype=torch.int32)
+    launch = racefree.analyze(handed_over, table, torch.zeros(256, dtype=torch.int32), flag, 128, grid=(2,))
+    assert launch.verdict.status is not Status.RACES

@@ -56,6 +56,8 @@ class Launch:
     """The accesses (by index) that race with nothing, wherever in their storages they go."""
     grid: tuple[int, int, int]
     """The grid with axes the kernel does not read cut to 2: programs that differ only there behave alike."""
+    early: frozenset[int] = frozenset()
+    """The loads (by index) that are taken to come before every write of the launch to where they read."""
 
     def pids(self, linear: I64) -> tuple[I64, I64, I64]:
         """Program ids of linear program numbers (x fastest)."""
@@ -221,4 +223,5 @@ def evaluation(launch: Launch, programs: I64, stepped: Mapping[int, int] | None 
         cell_limit=_cell_limit(len(programs)),
         stepped=stepped or {},
         written=launch.written,
+        early=launch.early,
     )

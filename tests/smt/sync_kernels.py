@@ -348,3 +348,18 @@ def through_two(x, y, z, count, SECOND: tl.constexpr, SOME: tl.constexpr):
         while tl.atomic_add(count, 0) < (n - SOME) * SECOND:
             pass
         tl.store(z + p * 128 + lane, tl.load(y + there, mask=there >= SOME * 128))
+
+
+@triton.jit
+def in_halves(x, count, size, ROUNDS: tl.constexpr):
+    p = tl.program_id(0)
+    n = tl.num_programs(0)
+    lane = tl.arange(0, 128)
+    for t in range(ROUNDS):
+        into = (t % 2) * size
+        found = tl.load(x + size - into + ((p + 1) % n) * 128 + lane)
+        tl.store(x + into + p * 128 + lane, found + 1)
+        tl.debug_barrier()
+        tl.atomic_add(count, 1, sem="release")
+        while tl.atomic_add(count, 0, sem="acquire") < n * (t + 1):
+            pass

@@ -300,3 +300,13 @@ def test_all_wait_for_all_twice_in_every_round(first: int, second: int, after: i
 def test_all_wait_for_all_two_times(second: int, some: int) -> None:
     tensors = {"x": ints(8 * 128), "y": ints(8 * 128), "z": ints(8 * 128), "count": ints(1)}
     check(k.through_two, {**tensors, "SECOND": second, "SOME": some}, T1 if second == 2 else None, most=2 + some)
+
+
+def test_halves_that_fit_one_grid_are_proved_for_that_grid() -> None:
+    """A program more would run from one half into the other."""
+    program, facts = launch(k.in_halves, (2,), {"x": ints(1024), "count": ints(1), "size": 2 * 128, "ROUNDS": 2})
+    got = strengthen(program, facts, decided=False)
+    assert (got.status, got.scope) == ("proved", ProofScope.THIS_PARAMS_THIS_GRID)
+    assert list(exactly(program, facts, range(2, 4))) == ["proved", "races"]
+    larger = strengthen(program, replace(facts, grid=(3, 1, 1)), decided=False)
+    assert larger.status == "passed"

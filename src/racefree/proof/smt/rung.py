@@ -108,7 +108,7 @@ def strengthen(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lan
         return RungResult(RUNG, "passed", refusal=Refusal("integer-overflow", reason))
     fragile: tuple[Witness, ...] = ()
     refusal = Refusal("potential-race", "no proof for any grid was found")
-    for attempt in _attempts(program, facts, asker, strict_lanes=strict_lanes):
+    for attempt in _attempts(program, facts, asker, strict_lanes=strict_lanes, decided=decided):
         whole = asker.budget
         if attempt.scope is ProofScope.ANY_PARAMS_ANY_GRID:
             asker.budget = whole.half()
@@ -126,7 +126,9 @@ def strengthen(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lan
 # ---- readings --------------------------------------------------------------------------------------------------------
 
 
-def _attempts(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lanes: bool) -> Iterator[Attempt]:
+def _attempts(
+    program: Program, facts: LaunchFacts, asker: Asker, *, strict_lanes: bool, decided: bool
+) -> Iterator[Attempt]:
     unwritten = unwritten_loads(program, facts)
     if tensors_apart(program, facts):
         reading = _lowered(program, any_parameter, unwritten, facts)
@@ -148,7 +150,7 @@ def _attempts(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lane
         initial=lambda record: initially(record, program, facts, layout),
     )
     reads = any(isinstance(leaf, Read) for r in reading.records for leaf in leaves(r.address, r.mask, r.path))
-    yield Attempt(
+    bound = Attempt(
         ProofScope.THIS_PARAMS_ANY_GRID,
         reading,
         domain,
@@ -158,6 +160,11 @@ def _attempts(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lane
         tickets=drawn,
         order=_order(setting, facts),
     )
+    yield bound
+    if bound.order is not None and not decided:  # what atomics order may take too many interleavings even at this grid
+        here = replace(domain, pinned=dict(enumerate(facts.grid)))
+        ordered = _order(replace(setting, domain=here), facts)
+        yield replace(bound, scope=ProofScope.THIS_PARAMS_THIS_GRID, domain=here, order=ordered)
 
 
 def _lowered(program: Program, bind: Binding, unwritten: frozenset[int], facts: LaunchFacts) -> Reading:

@@ -6,7 +6,7 @@ import linecache
 from html import escape
 
 from racefree.launch import Launch
-from racefree.report.launches import config_text, rule_of
+from racefree.report.launches import config_text, place_of, rule_of
 from racefree.report.rules import RULES
 from racefree.verdict import CompiledRaceRecord, RaceAccess, RaceConfigVerdict, RaceVerdict, SourceLine, Status
 
@@ -95,10 +95,9 @@ def _race(record: CompiledRaceRecord) -> str:
 
 
 def _access(access: RaceAccess, program: tuple[int, int, int]) -> str:
-    element = "?" if access.element is None else access.element
     lane = f", lane {access.lane[0] if len(access.lane) == 1 else access.lane}" if access.lane else ""
     at = f", at {access.arithmetic}" if access.arithmetic else ""
-    said = f"{access.op} of {access.tensor or '?'}[{element}] by program {program}{lane}{at}"
+    said = f"{access.op} of {place_of(access)} by program {program}{lane}{at}"
     line = linecache.getline(access.source[0], access.source[1]).strip()
     code = f"<pre style='{_CODE}'>{escape(line)}</pre>" if line else ""
     return f"<div>{escape(said)} <span style='{_FAINT}'>{_place(access.source)}</span></div>{code}"

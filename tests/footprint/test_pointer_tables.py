@@ -8,6 +8,7 @@ import triton
 import triton.language as tl
 
 import racefree
+from racefree.report.launches import place_of
 from racefree.verdict import ProofScope, Status
 
 
@@ -37,6 +38,8 @@ def test_one_tensor_twice_races() -> None:
     assert launch.verdict.status is Status.RACES
     (race,) = launch.races
     assert race.first.address_bytes == race.second.address_bytes == out.data_ptr() + 40 * 4
+    assert (race.first.tensor, race.first.element) == ("", None)
+    assert place_of(race.first) == f"memory at {out.data_ptr() + 40 * 4:#x}"
 
 
 def test_one_tensor_twice_is_clean_where_the_counts_keep_apart() -> None:

@@ -159,3 +159,22 @@ def walks_a_list(following, out):
         length += 1
     tl.store(following + p, 4)
     tl.store(out + p, length)
+
+
+@triton.jit
+def heads_by_two(x, BLOCK: tl.constexpr):
+    at = x + (tl.program_id(0) // 2) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(at, tl.load(at) * 2 + 1)
+
+
+@triton.jit
+def row_in_place(x, BLOCK: tl.constexpr):
+    at = x + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(at, tl.load(at) * 2 + 1)
+
+
+@triton.jit
+def counted_by_hand(index, x, LOADED: tl.constexpr, STORED: tl.constexpr, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    at = x + tl.load(index + lanes)
+    tl.store(at, tl.load(at, mask=lanes < LOADED) + 1, mask=lanes < STORED)

@@ -217,3 +217,28 @@ def test_each_load_of_an_update_gets_the_hint_that_is_true_of_it() -> None:
             told[tuple(loads)] = record.cause
     first, second = sorted(column for columns in told for column in columns)
     assert told == {(): Cause.STRIDE_BELOW_BLOCK, (first,): Cause.STRIDE_BELOW_BLOCK, (second,): Cause.SHARED}
+
+
+def test_a_load_through_the_pointers_of_a_store_is_told_the_same_cause() -> None:
+    for name, cause, words in (
+        ("heads_by_two", Cause.SAME_ADDRESS, "the address comes out the same for both programs"),
+        ("row_in_place", Cause.MISSING_PROGRAM_ID, "the address does not use tl.program_id(1)"),
+    ):
+        records = races(name, floats(), grid=(4, 1) if cause is Cause.SAME_ADDRESS else (4, 2), BLOCK=256)
+        assert {(record.cause, record.hint.startswith(words)) for record in records} == {(cause, True)}
+        assert {record.race_type for record in records} == {"WAW", "WAR"}
+
+
+def test_lanes_that_update_one_element_want_an_atomic_unless_one_of_them_stores() -> None:
+    index = integers(256)
+    index[:] = torch.arange(256)
+    index[200] = 3
+    lost, late = (
+        next(
+            r for r in races("counted_by_hand", index, integers(), 250, n, grid=(1,), BLOCK=256) if r.race_type != "WAW"
+        )
+        for n in (250, 200)
+    )
+    assert lost.cause is Cause.LANES_SHARE
+    assert lost.hint.endswith("and lanes lose each other's updates: use tl.atomic_add")
+    assert late.cause is Cause.MISSING_BARRIER

@@ -310,3 +310,84 @@ def counted_looks(out, flag, BEFORE: tl.constexpr):
         total += looks
     tl.store(out + (total - 2 * looks) * 64 * BEFORE + p, p)
     tl.atomic_xchg(flag, 1)
+
+
+@triton.jit
+def looked_at(count, WAIT: tl.constexpr, MASKED: tl.constexpr):
+    if MASKED:
+        found = tl.atomic_add(count, 0, sem=WAIT, mask=tl.program_id(0) > 0)
+    else:
+        found = tl.atomic_add(count, 0, sem=WAIT)
+    return found
+
+
+@triton.jit
+def in_rounds(x, y, count, IN: tl.constexpr, WAIT: tl.constexpr, FENCE: tl.constexpr, LESS: tl.constexpr,
+              GROWS: tl.constexpr, BUFFERS: tl.constexpr, MASKED: tl.constexpr, ROUNDS: tl.constexpr):  # fmt: skip
+    p = tl.program_id(0)
+    n = tl.num_programs(0)
+    lane = tl.arange(0, 128)
+    there = (p + 1) % n
+    for t in range(ROUNDS):
+        found = tl.load(x + (there * BUFFERS + (t + 1) % BUFFERS) * 128 + lane)
+        tl.store(x + (p * BUFFERS + t % BUFFERS) * 128 + lane, found + 1)
+        if FENCE:
+            tl.debug_barrier()
+        tl.atomic_add(count, 1, sem=IN)
+        while looked_at(count, WAIT, MASKED) < n * (GROWS * t + 1) - LESS:
+            pass
+    tl.store(y + p * 128 + lane, tl.load(x + (there * BUFFERS + (ROUNDS + 1) % BUFFERS) * 128 + lane))
+
+
+@triton.jit
+def in_two_steps(x, y, count, FIRST: tl.constexpr, SECOND: tl.constexpr, AFTER: tl.constexpr, ROUNDS: tl.constexpr):
+    p = tl.program_id(0)
+    n = tl.num_programs(0)
+    lane = tl.arange(0, 128)
+    for t in range(ROUNDS):
+        tl.store(x + p * 128 + lane, lane + t)
+        tl.debug_barrier()
+        tl.atomic_add(count, 1)
+        while tl.atomic_add(count, 0) < n * (2 * t + FIRST):
+            pass
+        tl.store(y + p * 128 + lane, tl.load(x + ((p + 1) % n) * 128 + lane))
+        if AFTER:
+            tl.debug_barrier()
+        tl.atomic_add(count, 1)
+        while tl.atomic_add(count, 0) < n * (2 * t + SECOND):
+            pass
+
+
+@triton.jit
+def through_two(x, y, z, count, SECOND: tl.constexpr, SOME: tl.constexpr):
+    p = tl.program_id(0)
+    n = tl.num_programs(0)
+    lane = tl.arange(0, 128)
+    there = ((p + 1) % n) * 128 + lane
+    if p >= SOME:
+        tl.store(x + p * 128 + lane, lane)
+        tl.debug_barrier()
+        tl.atomic_add(count, 1)
+        while tl.atomic_add(count, 0) < n - SOME:
+            pass
+        tl.store(y + p * 128 + lane, tl.load(x + there, mask=there >= SOME * 128))
+        tl.debug_barrier()
+        tl.atomic_add(count, 1)
+        while tl.atomic_add(count, 0) < (n - SOME) * SECOND:
+            pass
+        tl.store(z + p * 128 + lane, tl.load(y + there, mask=there >= SOME * 128))
+
+
+@triton.jit
+def in_halves(x, count, size, ROUNDS: tl.constexpr):
+    p = tl.program_id(0)
+    n = tl.num_programs(0)
+    lane = tl.arange(0, 128)
+    for t in range(ROUNDS):
+        into = (t % 2) * size
+        found = tl.load(x + size - into + ((p + 1) % n) * 128 + lane)
+        tl.store(x + into + p * 128 + lane, found + 1)
+        tl.debug_barrier()
+        tl.atomic_add(count, 1, sem="release")
+        while tl.atomic_add(count, 0, sem="acquire") < n * (t + 1):
+            pass

@@ -274,3 +274,51 @@ def test_each_round_waits_for_as_long_as_it_takes(before: int) -> None:
     program, facts = launch(k.counted_looks, (2,), {"out": ints(1024), "flag": ints(1), "BEFORE": before})
     got = strengthen(program, facts, decided=True, scale=5.0)
     assert got.status == ("passed" if before else "proved")
+
+
+ROUNDS = {"IN": "release", "WAIT": "acquire", "FENCE": 1, "LESS": 0, "GROWS": 1, "BUFFERS": 2, "MASKED": 0}
+
+
+@pytest.mark.parametrize(
+    ("changed", "clean"),
+    [
+        ({}, True),
+        ({"IN": "acq_rel", "WAIT": "acq_rel"}, True),
+        ({"IN": "relaxed"}, False),
+        ({"WAIT": "relaxed"}, False),
+        ({"FENCE": 0}, False),
+        ({"LESS": 1}, False),
+        ({"GROWS": 0}, False),
+        ({"BUFFERS": 1}, False),
+        ({"MASKED": 1}, False),
+    ],
+)
+def test_all_wait_for_all_in_every_round(changed: dict[str, Any], clean: bool) -> None:
+    arguments = {"x": ints(8 * 128 * 2), "y": ints(8 * 128), "count": ints(1), "ROUNDS": 2, **ROUNDS, **changed}
+    check(k.in_rounds, arguments, T1 if clean else None, most=2)
+
+
+@pytest.mark.parametrize(("first", "second", "after"), [*product((1, 2), (1, 2), (1, 0))])
+def test_all_wait_for_all_twice_in_every_round(first: int, second: int, after: int) -> None:
+    arguments = {"x": ints(8 * 128), "y": ints(8 * 128), "count": ints(1), "ROUNDS": 2}
+    arguments |= {"FIRST": first, "SECOND": second, "AFTER": after}
+    program, facts = launch(k.in_two_steps, (2,), arguments)
+    clean = (first, second, after) == (1, 2, 1)
+    assert (strengthen(program, facts, decided=True, scale=5.0).status == "proved") == clean
+    assert not (clean and "races" in list(exactly(program, facts, range(1, 4))))
+
+
+@pytest.mark.parametrize(("second", "some"), [*product((1, 2), (0, 1))])
+def test_all_wait_for_all_two_times(second: int, some: int) -> None:
+    tensors = {"x": ints(8 * 128), "y": ints(8 * 128), "z": ints(8 * 128), "count": ints(1)}
+    check(k.through_two, {**tensors, "SECOND": second, "SOME": some}, T1 if second == 2 else None, most=2 + some)
+
+
+def test_halves_that_fit_one_grid_are_proved_for_that_grid() -> None:
+    """A program more would run from one half into the other."""
+    program, facts = launch(k.in_halves, (2,), {"x": ints(1024), "count": ints(1), "size": 2 * 128, "ROUNDS": 2})
+    got = strengthen(program, facts, decided=False)
+    assert (got.status, got.scope) == ("proved", ProofScope.THIS_PARAMS_THIS_GRID)
+    assert list(exactly(program, facts, range(2, 4))) == ["proved", "races"]
+    larger = strengthen(program, replace(facts, grid=(3, 1, 1)), decided=False)
+    assert larger.status == "passed"

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
+from racefree.access import Kind
 from racefree.errors import Refused
 from racefree.graph.launch import LaunchFacts
 from racefree.graph.program import Int, Program, accesses
 from racefree.proof.outcome import Pid, Side, Witness
 from racefree.proof.replay import Event, Lanes, Memory, Options, Unreplayable, drive, launch_memory, steps
-from racefree.proof.replay.lanes import constant
+from racefree.proof.replay.lanes import constant, unknown
+from racefree.proof.replay.memory import untouched_memory
 
 CONFIRMED = "confirmed"
 MAX_STEPS = 200_000
@@ -22,7 +24,7 @@ def confirm(program: Program, facts: LaunchFacts, witness: Witness) -> str:
 
     Raises `Refused` ("internal-error") when plain evaluation contradicts the rung: then neither is to be trusted.
     """
-    memory = launch_memory(program, facts)
+    memory = untouched_memory(facts) if witness.early else launch_memory(program, facts)
     spans: list[tuple[int, int]] = []
     try:
         for side in (witness.first, witness.second):
@@ -66,9 +68,12 @@ def executions(
     others = frozenset(a.index for a in accesses(program) if a.index != side.access.index)
     options = Options(may_be_unknown=others, max_steps=MAX_STEPS)
     seen = _observations(witness, side.program)
+    changing = launch_memory(program, facts) if witness.early else memory
     stepped = frozenset(access for _, access, _ in witness.schedule) if only_scheduled else frozenset()
 
     def observe(event: Event) -> Lanes | None:
+        if witness.early and event.access.kind is Kind.LOAD and event.index not in witness.early:
+            return None if _stays(event, changing) else unknown(event.access.shape)
         if not seen or seen[0][0] != event.index:
             return None
         value = seen.popleft()[1]
@@ -81,6 +86,14 @@ def executions(
         if not seen and event.index in stepped:
             return
         yield event
+
+
+def _stays(event: Event, memory: Memory) -> bool:
+    """Whether nothing that a load reads is changed by the launch."""
+    result = event.access.result
+    assert result is not None
+    found = memory.read(event.addresses, event.active, event.access.element_bytes, result.element)
+    return bool(found.known[event.active].all())
 
 
 def _observations(witness: Witness, program: Pid) -> deque[tuple[int, int | None]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from racefree.access import Kind
 from racefree.graph.launch import LaunchFacts
@@ -132,10 +132,16 @@ def _duplicates(question: Question) -> Hint | None:
 
 
 def _lanes(question: Question) -> Hint | None:
+    """Lanes that meet in one store, or in a load and the store through the same pointers that follows it."""
     race = question.race
-    if not question.once or race.first.iterations != race.second.iterations:
+    if not question.alike or race.first.iterations != race.second.iterations:
         return None
     text = "several lanes of one store share an element: mask all but one of them, or use an atomic"
+    if not question.once:
+        first, second = question.accesses
+        masks = [None if access.mask is None else access.mask.index for access in (first, second)]
+        found = _update(question) if masks[0] == masks[1] and race.first.lane != race.second.lane else None
+        return found if found is None else replace(found, cause=Cause.LANES_SHARE)
     return Hint(Cause.LANES_SHARE, text)
 
 
@@ -255,13 +261,14 @@ def _update(question: Question) -> Hint | None:
         added = operation in ("arith.addf", "arith.addi", "arith.subf", "arith.subi")
         atomic = "tl.atomic_add" if added else "an atomic (tl.atomic_max, tl.atomic_cas, ...)"
         said = f"{line_of(store, question.race)} stores a value computed from a load of the same element"
-        return Hint(Cause.WANTS_ATOMIC, f"{said}, and programs lose each other's updates: use {atomic}")
+        who = "lanes" if question.inside else "programs"
+        return Hint(Cause.WANTS_ATOMIC, f"{said}, and {who} lose each other's updates: use {atomic}")
     return None
 
 
 def _axis(question: Question) -> Hint | None:
     """An address that does not depend on the program at all, as far as the two differ."""
-    if not question.once:
+    if not question.alike:
         return None
     used = _program_ids(question.program, question.accesses[0].pointer)
     axes = _differing(question)
@@ -276,7 +283,7 @@ def _same(question: Question) -> Hint | None:
     """One element for both programs, although the address depends on what they differ in."""
     first, second = question.race.first, question.race.second
     alike = first.lane == second.lane and first.iterations == second.iterations
-    if not question.once or not alike or first.address_bytes is None or first.address_bytes != second.address_bytes:
+    if not question.alike or not alike or first.address_bytes is None or first.address_bytes != second.address_bytes:
         return None
     text = f"the address comes out the same for both programs: give each its own, or let one program {_word(question)}"
     return Hint(Cause.SAME_ADDRESS, text)

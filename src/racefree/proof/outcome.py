@@ -36,13 +36,14 @@ class Witness:
 
     Within one program instance `first` runs first; between two instances `first` stands first in the source.
     `schedule` lists, in order, the atomics that led there, as (program, access index, value read), where that matters:
-    plain replay needs these observations.
+    plain replay needs these observations. `early` are the loads (by index) that find what was there before the launch.
     """
 
     first: Side
     second: Side
     reason: str
     schedule: tuple[tuple[Pid, int, int | None], ...] = ()
+    early: frozenset[int] = frozenset()
 
     @property
     def race_type(self) -> str:

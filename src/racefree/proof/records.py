@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from racefree.graph.launch import Descriptor, LaunchFacts, Tensor
 from racefree.graph.program import Program
 from racefree.proof.footprint.memory import argument_of
-from racefree.proof.footprint.slicing import pointer_roots
+from racefree.proof.footprint.slicing import ANYWHERE, pointer_roots
 from racefree.proof.formula import Formulas, said
 from racefree.proof.formula.terms import Term
 from racefree.proof.hints import Question, hint
@@ -77,9 +77,13 @@ class Recorder:
         )
 
     def _tensor(self, side: Side) -> tuple[str, Tensor | None]:
-        """The argument the access goes through; of several, the one whose storage holds the byte."""
+        """The argument the access goes through; of several, the one whose storage holds the byte.
+
+        None where the pointer is made from an integer and leads to memory that is in no argument.
+        """
         found: list[tuple[str, Tensor]] = []
-        for root in sorted(self._roots.get(side.access.pointer.index, frozenset())):
+        roots = self._roots.get(side.access.pointer.index, frozenset())
+        for root in sorted(roots):
             places = range(len(self._program.parameters)) if root < 0 else (root,)
             for place in places:
                 parameter = self._program.parameters[place]
@@ -90,4 +94,4 @@ class Recorder:
             storage = tensor.storage
             if side.address_bytes is not None and 0 <= side.address_bytes - storage.address < storage.nbytes:
                 return name, tensor
-        return found[0] if found else ("", None)
+        return found[0] if found and ANYWHERE not in roots else ("", None)

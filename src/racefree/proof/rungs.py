@@ -114,10 +114,11 @@ def _geometry(program: Program, facts: LaunchFacts, options: Options) -> RaceCon
     """The footprints of this launch: enough whenever no atomic has to order anything."""
     from racefree.proof.footprint import rung
 
+    strict = options.lanes == "strict"
     try:
-        found = rung.decide(program, facts, strict=options.lanes == "strict")
+        found = rung.decide(program, facts, strict=strict)
     except Refused as refused:
-        return _unsupported(refused.refusal)
+        return _early(program, facts, refused.refusal, strict=strict)
     certain = tuple(race for race in found.races if not may_be_ordered(program, race))
     if certain:
         return _racing("geometry", certain, found.qualifiers, program, facts)
@@ -125,9 +126,29 @@ def _geometry(program: Program, facts: LaunchFacts, options: Options) -> RaceCon
         reason = "two programs touch one byte here, and atomics of the kernel may order them"
         return _unsupported(Refusal("needs-synchronisation", reason, found.races[0].second.access.site))
     if found.doubt is not None:
-        return _unsupported(found.doubt)
+        return _early(program, facts, found.doubt, strict=strict)
     scope = ProofScope.THIS_PARAMS_THIS_GRID
     return RaceConfigVerdict({}, Status.OK, "geometry", scope, found.qualifiers)
+
+
+def _early(program: Program, facts: LaunchFacts, doubt: Refusal, *, strict: bool) -> RaceConfigVerdict:
+    """What the footprints tell where that hangs on written memory, but on what it held before; else the doubt."""
+    from racefree.proof.footprint import rung
+
+    if doubt.kind not in ("indirect-address", "potential-race"):
+        return _unsupported(doubt)
+    try:
+        found = rung.decide_early(program, facts, strict=strict)
+    except Refused:
+        found = None
+    if found is None:
+        return _unsupported(doubt)
+    certain = tuple(race for race in found.races if not may_be_ordered(program, race))
+    if certain:
+        return _racing("geometry", certain, found.qualifiers, program, facts)
+    if found.races or found.doubt is not None:
+        return _unsupported(doubt)
+    return RaceConfigVerdict({}, Status.OK, "geometry", ProofScope.THIS_PARAMS_THIS_GRID, found.qualifiers)
 
 
 def _schedule(program: Program, facts: LaunchFacts, options: Options, before: RaceConfigVerdict) -> RaceConfigVerdict:

@@ -61,7 +61,6 @@ def _finding(record: CompiledRaceRecord) -> Finding:
 
 
 def _side(access: RaceAccess, program: tuple[int, int, int]) -> Side:
-    at = "?" if access.element is None else str(access.element)
     detail = []
     if access.lane:
         detail.append(f"lane {_index(access.lane)}")
@@ -71,11 +70,18 @@ def _side(access: RaceAccess, program: tuple[int, int, int]) -> Side:
         operation=access.op,
         writes=access.write,
         actor=f"program {program}",
-        place=f"{access.tensor or '?'}[{at}]",
+        place=place_of(access),
         site=site_of(access),
         detail=", ".join(detail),
         arithmetic=access.arithmetic,
     )
+
+
+def place_of(access: RaceAccess) -> str:
+    """The element of an argument, or the address of what a pointer leads to that came from no argument."""
+    if access.tensor or access.address_bytes is None:
+        return f"{access.tensor or '?'}[{'?' if access.element is None else access.element}]"
+    return f"memory at {access.address_bytes:#x}"
 
 
 def site_of(access: RaceAccess) -> Site:

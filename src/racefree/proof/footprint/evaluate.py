@@ -94,6 +94,7 @@ class Evaluation:
         cell_limit: int,
         stepped: Mapping[int, int],
         written: frozenset[int],
+        early: frozenset[int] = frozenset(),
     ) -> None:
         self.program, self.facts, self.space, self.slice = program, facts, space, slice_
         self.frame = Frame(pids[0].size, (), cell_limit)
@@ -106,7 +107,7 @@ class Evaluation:
         self.unplaced: dict[int, Refusal] = {}
         self.nest: tuple[Turn, ...] = ()
         self.repeats = False
-        self.stepped, self.written = stepped, written
+        self.stepped, self.written, self.early = stepped, written, early
         self.reads_contents = False
         self.read_clusters: set[int] = set()
         self.assumes_termination = False
@@ -344,7 +345,7 @@ class Evaluation:
         if cells.known is not None:
             live = live & cells.known
         homes = np.unique(self.space.home(at[live]))
-        if any(int(h) in self.written for h in homes):
+        if access.index not in self.early and any(int(h) in self.written for h in homes):
             why = Unknown("it is loaded from a tensor that this launch writes", access.site)
             return self.unknown_value(result, why)
         data, sure, reason = self.space.read(at, access.element_bytes, live)

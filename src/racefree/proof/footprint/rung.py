@@ -14,6 +14,7 @@ from racefree.graph.program import Access, Program, accesses
 from racefree.proof.footprint import between, depend, listing, within
 from racefree.proof.footprint.between import Meeting, Reach
 from racefree.proof.footprint.depend import Dependences
+from racefree.proof.footprint.early import early_loads
 from racefree.proof.footprint.evaluate import Footprint
 from racefree.proof.footprint.order import Rules, perhaps, rules
 from racefree.proof.footprint.possible import Flows, possible_dependences
@@ -70,21 +71,48 @@ class _State:
 
 def decide(program: Program, facts: LaunchFacts, *, strict: bool) -> Decision:
     """The verdict of the geometry rung on this launch. Raises `Refused` when the footprints cannot be evaluated."""
+    return _decision(prepare(program, facts), strict=strict)
+
+
+def decide_early(program: Program, facts: LaunchFacts, *, strict: bool) -> Decision | None:
+    """The same of a run whose early loads find what was there before the launch; None where no load is early.
+
+    Its races are races of the launch unless atomics keep the two executions apart. If it has none, and leaves no doubt, neither
+    has the launch: in a run that differs some early load is the first to find what another program has stored, and up to there
+    all is as in this run, which would then have had that race. Raises `Refused` like `decide`.
+    """
     launch = prepare(program, facts)
+    early = early_loads(launch)
+    if not early:
+        return None
+    found = _decision(replace(launch, early=early), strict=strict)
+    return replace(found, races=tuple(replace(race, early=early) for race in found.races))
+
+
+def _decision(launch: Launch, *, strict: bool) -> Decision:
+    state = _looked_through(launch, strict=strict)
+    unplaced = {index: why for index, why in state.used.unplaced.items() if index not in launch.excluding}
+    if len(unplaced) < len(state.used.unplaced):
+        state.assumed.add(ASSUMES_IN_BOUNDS)
+    qualifiers = sorted(state.assumed)
+    if state.used.assumes_termination:
+        qualifiers.append(ASSUMES_TERMINATION)
+    if state.used.reads_contents:
+        qualifiers.append(READS_CONTENTS)
+    doubt = next(iter(unplaced.values()), None) or next(iter(state.doubts), None)
+    return Decision(tuple(state.races), doubt, tuple(qualifiers), tuple(sorted(state.used.notes)))
+
+
+def _looked_through(launch: Launch, *, strict: bool) -> _State:
+    """All that the footprints tell."""
+    program = launch.program
     state = _State(launch, strict, depend.dependences(program), possible_dependences(program))
     for chunk in survey(launch, state.used):
         _require_places(state)
         _collect(state, chunk)
         _within(state, chunk)
     _between(state)
-    qualifiers = sorted(state.assumed)
-    if state.used.assumes_termination:
-        qualifiers.append(ASSUMES_TERMINATION)
-    if state.used.reads_contents:
-        qualifiers.append(READS_CONTENTS)
-    unplaced = state.used.unplaced
-    doubt = next(iter(unplaced.values()), None) or next(iter(state.doubts), None)
-    return Decision(tuple(state.races), doubt, tuple(qualifiers), tuple(sorted(state.used.notes)))
+    return state
 
 
 def _require_places(state: _State) -> None:

@@ -11,6 +11,7 @@ from racefree.errors import Refusal, Refused
 from racefree.graph.launch import LaunchFacts
 from racefree.graph.program import Op, Program, accesses, walk
 from racefree.proof.footprint.evaluate import Evaluation, Footprint
+from racefree.proof.footprint.excluding import excluding
 from racefree.proof.footprint.memory import AddressSpace
 from racefree.proof.footprint.shadow import Lattice, Points, Shadow, points, shadow
 from racefree.proof.footprint.slicing import (
@@ -51,8 +52,12 @@ class Launch:
     """For each access (by index), the clusters that its pointer may point into, with ANYWHERE where that is not known."""
     loose: frozenset[int]
     """The accesses (by index) whose pointer is made from an integer: they may go anywhere."""
+    excluding: frozenset[int]
+    """The accesses (by index) that race with nothing, wherever in their storages they go."""
     grid: tuple[int, int, int]
     """The grid with axes the kernel does not read cut to 2: programs that differ only there behave alike."""
+    early: frozenset[int] = frozenset()
+    """The loads (by index) that are taken to come before every write of the launch to where they read."""
 
     def pids(self, linear: I64) -> tuple[I64, I64, I64]:
         """Program ids of linear program numbers (x fastest)."""
@@ -106,7 +111,8 @@ def prepare(program: Program, facts: LaunchFacts) -> Launch:
     relevant = frozenset(index for index, where in places.items() if where & reached)
     slice_ = Slice(relevant, needed_values(program, relevant), roots, computed_from_addresses(program))
     written = frozenset[int]().union(*(places[index] for index in writes if index not in loose))
-    return Launch(program, facts, space, slice_, written, places, loose, _shrunk_grid(program, facts, slice_))
+    apart = excluding(program, space, places, loose)
+    return Launch(program, facts, space, slice_, written, places, loose, apart, _shrunk_grid(program, facts, slice_))
 
 
 def _shrunk_grid(program: Program, facts: LaunchFacts, slice_: Slice) -> tuple[int, int, int]:
@@ -217,4 +223,5 @@ def evaluation(launch: Launch, programs: I64, stepped: Mapping[int, int] | None 
         cell_limit=_cell_limit(len(programs)),
         stepped=stepped or {},
         written=launch.written,
+        early=launch.early,
     )

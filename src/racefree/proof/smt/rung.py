@@ -106,7 +106,7 @@ def strengthen(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lan
         return RungResult(RUNG, "passed", refusal=Refusal("integer-overflow", reason))
     fragile: tuple[Witness, ...] = ()
     refusal = Refusal("potential-race", "no proof for any grid was found")
-    for attempt in _attempts(program, facts, asker, strict_lanes=strict_lanes):
+    for attempt in _attempts(program, facts, asker, strict_lanes=strict_lanes, decided=decided):
         whole = asker.budget
         if attempt.scope is ProofScope.ANY_PARAMS_ANY_GRID:
             asker.budget = whole.half()
@@ -124,7 +124,9 @@ def strengthen(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lan
 # ---- readings --------------------------------------------------------------------------------------------------------
 
 
-def _attempts(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lanes: bool) -> Iterator[Attempt]:
+def _attempts(
+    program: Program, facts: LaunchFacts, asker: Asker, *, strict_lanes: bool, decided: bool
+) -> Iterator[Attempt]:
     unwritten = unwritten_loads(program, facts)
     layout = layout_of(facts)
     bound = _lowered(program, lambda p: bound_parameter(p, facts, layout), unwritten, facts)
@@ -152,7 +154,7 @@ def _attempts(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lane
         initial=held,
     )
     reads = any(isinstance(leaf, Read) for r in bound.records for leaf in leaves(r.address, r.mask, r.path))
-    yield Attempt(
+    attempt = Attempt(
         ProofScope.THIS_PARAMS_ANY_GRID,
         bound,
         domain,
@@ -162,6 +164,13 @@ def _attempts(program: Program, facts: LaunchFacts, asker: Asker, *, strict_lane
         tickets=drawn,
         order=_order(setting, facts),
     )
+    yield attempt
+    if (
+        attempt.order is not None and not decided
+    ):  # what atomics order may take too many interleavings even at this grid
+        here = replace(domain, pinned=dict(enumerate(facts.grid)))
+        ordered = _order(replace(setting, domain=here), facts)
+        yield replace(attempt, scope=ProofScope.THIS_PARAMS_THIS_GRID, domain=here, order=ordered)
 
 
 def _lowered(program: Program, bind: Binding, unwritten: frozenset[int], facts: LaunchFacts) -> Reading:

@@ -63,11 +63,11 @@ def counters(setting: Setting, origins: Origins) -> tuple[Counter, ...]:
         if step is None or step <= 0 or record.mask != TRUE or origins.changing(record) != (record,):
             continue
         if not setting.wraps(record, step):
-            out.append(Counter(record, step, setting.initial(record), _most(record, setting)))
+            out.append(Counter(record, step, setting.initial(record), most_that_add(record, setting)))
     return tuple(out)
 
 
-def _most(add: Record, setting: Setting) -> Sum:
+def most_that_add(add: Record, setting: Setting) -> Sum:
     """How many programs add to one location, at most: those that differ along the axes its address leaves open."""
     one, other = copier(1), copier(2)
     apart = [

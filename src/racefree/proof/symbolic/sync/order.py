@@ -7,7 +7,7 @@ from itertools import count
 
 from racefree.proof.symbolic.questions import Question, copier, in_grid
 from racefree.proof.symbolic.records import Await
-from racefree.proof.symbolic.sync import arrivals, batons, chains, exclusion
+from racefree.proof.symbolic.sync import arrivals, batons, chains, exclusion, phases
 from racefree.proof.symbolic.sync.locations import acquires
 from racefree.proof.symbolic.sync.observing import observed
 from racefree.proof.symbolic.sync.origins import Origins
@@ -28,6 +28,7 @@ class Order:
     locks: tuple[exclusion.Lock, ...] = ()
     batons: tuple[batons.Baton, ...] = ()
     chains: tuple[chains.Chain, ...] = ()
+    phases: tuple[phases.Phases, ...] = ()
     _found: bool = field(default=False)
 
     def unordered(self, question: Question, *, far: bool = False) -> list[Condition]:
@@ -44,6 +45,7 @@ class Order:
             *exclusion.unordered(question, self.locks, self.setting),
             *batons.unordered(question, self.batons, self.setting),
             *chains.unordered(question, self.chains, self.setting),
+            *phases.unordered(question, self.phases, self.setting),
         ]
 
     def handed_on(self, question: Question) -> bool:
@@ -61,18 +63,21 @@ class Order:
         for seen in observed((waiting.done,), self.setting.reading):
             facts.append(self.origins.explained(seen, 1, fresh))
             facts.append(arrivals.counted(seen, self.counters, self.setting, 1))
+            facts.append(phases.counted(seen, self.phases, 1))
         return self.setting.never(facts)
 
     @property
     def reads_contents(self) -> bool:
         """Whether a rule relies on what a location held before the launch."""
         initials = bool(self.locks) and any(self.setting.initial(lock.take) is not None for lock in self.locks)
-        return bool(self.origins.used or self.chains or initials or any(c.first is not None for c in self.counters))
+        counted = bool(self.phases) or any(c.first is not None for c in self.counters)
+        return bool(self.origins.used or self.chains or initials or counted)
 
     @property
     def widths(self) -> frozenset[int]:
         """The widths of integers that count on with every program, so that they wrap on grids large enough."""
         moving = [c.add for c in self.counters] + [b.move for b in self.batons]
+        moving += [step for counter in self.phases for step in counter.steps]
         return frozenset(8 * record.access.element_bytes for record in moving)
 
     def _find(self) -> None:
@@ -83,6 +88,7 @@ class Order:
         self.locks = exclusion.locks(self.setting, self.origins)
         self.batons = batons.batons(self.setting, self.origins)
         self.chains = chains.chains(self.setting, self.origins)
+        self.phases = phases.phases(self.setting, self.origins)
 
 
 def order(setting: Setting) -> Order | None:

@@ -10,7 +10,7 @@ from racefree.proof.symbolic.terms import FALSE, TRUE, Condition, Relation, both
 
 def published(record: Record, release: Record, setting: Setting, copies: tuple[int, int]) -> Condition:
     """When `record`, of copy `copies[0]`, happens before `release`, of `copies[1]`, if both are of one program."""
-    if record is release or record.order >= release.order or not _before_a_barrier(record, release, setting):
+    if record is release or not before_a_barrier(record, release, setting):
         return FALSE
     out: Condition = TRUE
     for a, b in reversed(common_loops(record, release)):
@@ -19,11 +19,13 @@ def published(record: Record, release: Record, setting: Setting, copies: tuple[i
     return out
 
 
-def _before_a_barrier(record: Record, release: Record, setting: Setting) -> bool:
-    """Whether all lanes are done with `record` when one thread does the release, which runs later in the same rounds.
+def before_a_barrier(record: Record, release: Record, setting: Setting) -> bool:
+    """Whether all lanes are done with `record` when one thread does the release that runs later in the same rounds, if it does.
 
     That thread itself does scalar writes, so those need no barrier.
     """
+    if record.order >= release.order:
+        return False
     if setting.model.barrier_before_release or (record.access.shape == () and record.access.kind.writes):
         return True
     return any(

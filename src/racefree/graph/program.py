@@ -7,8 +7,9 @@ when the guard held); values defined inside `For`, `If` and `While` leave only t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 from racefree.access import Kind, Scope, Sem, Site
 
@@ -263,6 +264,27 @@ def walk(body: tuple[Statement, ...]) -> Iterator[Statement]:
         yield statement
         for nested in children(statement):
             yield from walk(nested)
+
+
+def rebuilt(body: tuple[Statement, ...], change: Callable[[Statement], Iterable[Statement]]) -> tuple[Statement, ...]:
+    """A body in which each statement stands for what `change` makes of it, those of nested bodies first."""
+
+    def inside(statement: Statement) -> Statement:
+        match statement:
+            case Guard() | For():
+                return replace(statement, body=rebuilt(statement.body, change))
+            case If():
+                then_body, else_body = rebuilt(statement.then_body, change), rebuilt(statement.else_body, change)
+                return replace(statement, then_body=then_body, else_body=else_body)
+            case While():
+                before, after = rebuilt(statement.before, change), rebuilt(statement.after, change)
+                return replace(statement, before=before, after=after)
+            case Op() | Data() | Access() | Barrier() | Assume():
+                return statement
+            case _:
+                assert_never(statement)
+
+    return tuple(made for statement in body for made in change(inside(statement)))
 
 
 def accesses(program: Program) -> tuple[Access, ...]:

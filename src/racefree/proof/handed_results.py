@@ -2,25 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import assert_never
 
-from racefree.graph.program import (
-    Access,
-    Assume,
-    Barrier,
-    Data,
-    For,
-    Guard,
-    If,
-    Op,
-    Program,
-    Statement,
-    Value,
-    While,
-    walk,
-)
+from racefree.graph.program import Access, Barrier, Program, Statement, Value, rebuilt, walk
 from racefree.proof.footprint.slicing import deciders, flows
 
 
@@ -32,7 +16,13 @@ def with_result_barriers(program: Program) -> Program:
     used = _used(program)
     if not any(_handed_on(statement, used) for statement in walk(program.body)):
         return program
-    return replace(program, body=_body(program.body, used))
+
+    def with_barrier(statement: Statement) -> tuple[Statement, ...]:
+        if not _handed_on(statement, used):
+            return (statement,)
+        return statement, Barrier(global_read=True, global_write=True, site=statement.site)
+
+    return replace(program, body=rebuilt(program.body, with_barrier))
 
 
 def _handed_on(statement: Statement, used: frozenset[int]) -> bool:
@@ -63,24 +53,3 @@ def _depends_on(statement: Statement) -> tuple[Value, ...]:
         return deciders(statement)
     parts = (statement.pointer, statement.mask, *statement.operands)
     return tuple(value for value in parts if value is not None)
-
-
-def _body(body: tuple[Statement, ...], used: frozenset[int]) -> tuple[Statement, ...]:
-    return tuple(each for statement in body for each in _with_barrier(statement, used))
-
-
-def _with_barrier(statement: Statement, used: frozenset[int]) -> Iterator[Statement]:
-    match statement:
-        case Guard() | For():
-            yield replace(statement, body=_body(statement.body, used))
-        case If():
-            then_body, else_body = _body(statement.then_body, used), _body(statement.else_body, used)
-            yield replace(statement, then_body=then_body, else_body=else_body)
-        case While():
-            yield replace(statement, before=_body(statement.before, used), after=_body(statement.after, used))
-        case Op() | Data() | Access() | Assume() | Barrier():
-            yield statement
-            if _handed_on(statement, used):
-                yield Barrier(global_read=True, global_write=True, site=statement.site)
-        case _:
-            assert_never(statement)

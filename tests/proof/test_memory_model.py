@@ -63,6 +63,8 @@ def count(data, cell, out, OPERATION: tl.constexpr, SEM: tl.constexpr, SCOPE: tl
         tl.store(out + at, tl.load(data + at))
         tl.store(out + VECTOR, seen)
     else:
+        if USE == "dead":
+            tl.load(data + seen)
         tl.store(out + at, tl.load(data + at))
 
 
@@ -94,7 +96,7 @@ def test_barrier_after_acquire(row: MemoryModel) -> None:
 
 
 @pytest.mark.parametrize("warps", [1, 4])
-@pytest.mark.parametrize("use", ["branch", "address", "later", "none"])
+@pytest.mark.parametrize("use", ["branch", "address", "later", "dead", "none"])
 @pytest.mark.parametrize("sem", ["relaxed", "acquire", "release", "acq_rel"])
 @pytest.mark.parametrize("operation", ["look", "add", "max", "exchange", "swap"])
 def test_barrier_after_a_result_that_is_used(row: MemoryModel, operation: str, sem: str, use: str, warps: int) -> None:
@@ -104,7 +106,7 @@ def test_barrier_after_a_result_that_is_used(row: MemoryModel, operation: str, s
     first = min(events.index(each) for each in ("atom", "ld.global") if each in events)
     behind = events[first + 1 :]
     between = behind[: behind.index("ld.global")] if "ld.global" in behind else []
-    if use != "none":
+    if use not in ("dead", "none"):
         assert row.warps_for_result_barrier is not None
         acquired = row.barrier_after_acquire and sem in ("acquire", "acq_rel")
         assert ("bar.sync" in between) == (acquired or warps >= row.warps_for_result_barrier)

@@ -18,6 +18,29 @@ from racefree.verdict import RaceConfigVerdict, Status
 
 
 @triton.jit
+def looked_at(x, count, out, USE: tl.constexpr):
+    p = tl.program_id(0)
+    lane = tl.arange(0, 32)
+    tl.store(x + p * 32, p)
+    drawn = tl.atomic_add(count, 1, sem="relaxed")
+    if USE == "print":
+        tl.device_print("drawn", drawn)
+    elif USE == "assume":
+        tl.assume(drawn >= 0)
+    elif USE == "assert":
+        tl.device_assert(drawn >= 0)
+    tl.store(out + p * 32 + lane, tl.load(x + p * 32 + lane))
+
+
+@triton.jit
+def asserted_tile(x, out):
+    lane = tl.arange(0, 32)
+    tl.store(x, 1)
+    tl.device_assert(lane >= tl.load(out))
+    tl.store(out + lane, tl.load(x + lane))
+
+
+@triton.jit
 def read_back(x, count, out, USED: tl.constexpr, BEFORE: tl.constexpr):
     p = tl.program_id(0)
     lane = tl.arange(0, 32)
@@ -83,6 +106,19 @@ def barriers(kernel: Any, **arguments: Any) -> int:
 def test_what_comes_before_and_after_a_result_that_is_used(used: bool, before: bool) -> None:
     found = verdict(read_back, 2, x=ints(64), count=ints(1), out=ints(64), USED=used, BEFORE=before)
     assert found.status is (Status.OK if used and before else Status.RACES)
+
+
+@pytest.mark.parametrize("debug", [True, False])
+@pytest.mark.parametrize("use", ["print", "assume", "assert", "none"])
+def test_a_result_that_is_only_looked_at(use: str, debug: bool) -> None:
+    """An assertion is there in debug builds only, and so is the barrier it brings."""
+    found = verdict(looked_at, 2, x=ints(64), count=ints(1), out=ints(64), USE=use, debug=debug)
+    assert found.status is (Status.OK if use in ("print", "assume") else Status.RACES)
+
+
+@pytest.mark.parametrize("debug", [True, False])
+def test_an_assertion_on_a_tile_is_no_barrier_to_rely_on(debug: bool) -> None:
+    assert verdict(asserted_tile, 1, x=ints(32), out=ints(32), debug=debug).status is Status.RACES
 
 
 @pytest.mark.parametrize("before", [True, False])

@@ -62,6 +62,12 @@ def count(data, cell, out, OPERATION: tl.constexpr, SEM: tl.constexpr, SCOPE: tl
     elif USE == "later":
         tl.store(out + at, tl.load(data + at))
         tl.store(out + VECTOR, seen)
+    elif USE == "print":
+        tl.device_print("seen", seen)
+        tl.store(out + at, tl.load(data + at))
+    elif USE == "assume":
+        tl.assume(seen >= 0)
+        tl.store(out + at, tl.load(data + at))
     else:
         if USE == "dead":
             tl.load(data + seen)
@@ -96,7 +102,7 @@ def test_barrier_after_acquire(row: MemoryModel) -> None:
 
 
 @pytest.mark.parametrize("warps", [1, 4])
-@pytest.mark.parametrize("use", ["branch", "address", "later", "dead", "none"])
+@pytest.mark.parametrize("use", ["branch", "address", "later", "print", "assume", "dead", "none"])
 @pytest.mark.parametrize("sem", ["relaxed", "acquire", "release", "acq_rel"])
 @pytest.mark.parametrize("operation", ["look", "add", "max", "exchange", "swap"])
 def test_barrier_after_a_result_that_is_used(row: MemoryModel, operation: str, sem: str, use: str, warps: int) -> None:

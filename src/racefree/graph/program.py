@@ -95,7 +95,7 @@ class Data:
     """A pure operation whose results are data no rung models (float arithmetic, dot, reduce, ...).
 
     Its results are unknown values. `lanewise` tells that element (i, j, ...) of each result depends only on the elements at
-    the same position of the operands; otherwise any element may depend on any.
+    the same position of the operands; otherwise any element may depend on any. One without results prints its operands.
     """
 
     name: str

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from racefree.graph.program import Access, Barrier, Program, Statement, Value, rebuilt, walk
+from racefree.graph.program import Access, Assume, Barrier, Data, Program, Statement, Value, rebuilt, walk
 from racefree.proof.footprint.slicing import deciders, flows
 
 
 def with_result_barriers(program: Program) -> Program:
     """The same program with a barrier behind every atomic on a scalar whose result is used; itself if there is none.
 
-    Used is what an access, a branch or a loop depends on: Triton drops the result of any other.
+    Used is what an access, a branch, a loop, a print or `tl.assume` depends on: Triton drops the result of any other.
     """
     used = _used(program)
     if not any(_handed_on(statement, used) for statement in walk(program.body)):
@@ -32,7 +32,7 @@ def _handed_on(statement: Statement, used: frozenset[int]) -> bool:
 
 
 def _used(program: Program) -> frozenset[int]:
-    """The values (by index) that an access, a branch or a loop depends on."""
+    """The values (by index) that a statement depends on which does more than make values."""
     sources: dict[int, list[Value]] = {}
     waiting: list[Value] = []
     for statement in walk(program.body):
@@ -49,7 +49,13 @@ def _used(program: Program) -> frozenset[int]:
 
 
 def _depends_on(statement: Statement) -> tuple[Value, ...]:
-    if not isinstance(statement, Access):
-        return deciders(statement)
-    parts = (statement.pointer, statement.mask, *statement.operands)
-    return tuple(value for value in parts if value is not None)
+    match statement:
+        case Access():
+            parts = (statement.pointer, statement.mask, *statement.operands)
+            return tuple(value for value in parts if value is not None)
+        case Assume():
+            return (statement.condition,)
+        case Data(results=()):
+            return statement.operands
+        case _:
+            return deciders(statement)

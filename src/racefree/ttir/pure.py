@@ -45,6 +45,11 @@ def _silent(reader: Reader, op: Operation) -> None:
         raise reader.unknown(op)
 
 
+def _print(reader: Reader, op: Operation) -> None:
+    # Kept because a value that is printed is used: the result of an atomic then comes with a barrier.
+    reader.body.append(Data(op.name, (), reader.operands(op), False, reader.site(op.location)))
+
+
 def _constant(reader: Reader, op: Operation) -> None:
     (result,) = reader.results(op)
     value = _number(op.attributes.get("value"), result)
@@ -273,5 +278,6 @@ HANDLERS: dict[str, Handler] = {
     "tt.map_elementwise": _map_elementwise,
     "tt.extern_elementwise": _extern,
     "tt.elementwise_inline_asm": _inline_assembly,
+    "tt.print": _print,
     "llvm.intr.assume": _assume,
 }

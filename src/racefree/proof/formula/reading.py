@@ -108,7 +108,7 @@ class Reader:
     roots: set[str] = field(default_factory=set)
     depth: int = 0
     inside: list[Loop] = field(default_factory=list)
-    seen: dict[tuple[int, Index, int], Term] = field(default_factory=dict)
+    seen: dict[tuple[int, Index, tuple[int, ...]], Term] = field(default_factory=dict)
 
     def address(self) -> tuple[str, Term]:
         """The argument that the access goes through, and the element it touches. Raises `Unsaid`."""
@@ -129,7 +129,7 @@ class Reader:
 
     def term(self, value: Value, index: Index) -> Term:
         """A value at one position of its tile; of a pointer, the elements between it and where its argument points."""
-        key = (value.index, index, sum(1 << self.loops.index(loop) for loop in self.inside))
+        key = (value.index, index, tuple(id(loop) for loop in self.inside))
         known = self.seen.get(key)
         if known is None or isinstance(value.element, Ptr):
             self.depth += 1

@@ -301,7 +301,8 @@ def strided(attempt: Attempt, question: Question) -> list[Condition] | None:
 
 
 def _is_exact(question: Question) -> bool:
-    return all(loop.exact for r in (question.first, question.second) for loop in r.loops)
+    """Whether two accesses that meet are a race: dependence that is not followed here may order those of one program."""
+    return not question.same_program and all(loop.exact for r in (question.first, question.second) for loop in r.loops)
 
 
 def _qualifiers(attempt: Attempt, asker: Asker) -> tuple[str, ...]:

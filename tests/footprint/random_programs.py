@@ -43,6 +43,7 @@ class Generator:
     def generate(self) -> tuple[Program, LaunchFacts]:
         k, rng = self.kernel, self.rng
         self.bases = [k.tensor("x"), k.tensor("y"), k.tensor("bytes", 1)]
+        self.known = k.tensor("known")
         table, n = k.tensor("table"), k.parameter("n", I32)
         scope = Scope()
         pids = [k.pid(axis) for axis in range(rng.choice([1, 1, 2]))]
@@ -69,6 +70,7 @@ class Generator:
             y=tensor(other.address + MIDDLE * 4 + rng.choice([0, 16, 64]), MIDDLE - 16, 4, storage=other),
             bytes=tensor(start + rng.choice([0, 1, 7]), MIDDLE, 1, storage=storage),
             table=tensor(1 << 25, 8, contents=[rng.randint(-2, 6) for _ in range(8)]),
+            known=tensor(1 << 26, 8, contents=[rng.randint(-2, 6) for _ in range(8)]),
             n=rng.choice([0, 1, 2, 3, 5]),
             num_warps=rng.choice([1, 2]),
             warp_size=rng.choice([2, 4]),
@@ -164,6 +166,7 @@ class Generator:
             (5, self.store),
             (4, self.load),
             (2, self.value),
+            (1, self.looked_up),
             (1, self.folded_up),
             (1, self.computed),
             (1, self.count_atomically),
@@ -171,6 +174,7 @@ class Generator:
         ]
         if self.depth < 3:
             choices += [(3, self.for_loop), (1, self.while_loop), (2, self.branch), (1, self.guard), (1, self.chosen)]
+            choices += [(1, self.opposites)]
         kinds, weights = [c for _, c in choices], [w for w, _ in choices]
         rng.choices(kinds, weights)[0](scope)
 
@@ -183,6 +187,19 @@ class Generator:
     def load(self, scope: Scope) -> None:
         mask = self.mask(scope) if self.rng.random() < 0.3 else None
         scope.data.append(self.kernel.load(self.pointer(scope), mask, element=F32))
+
+    def looked_up(self, scope: Scope) -> None:
+        """An index, or a tile of them, from a table whose contents are known."""
+        k, rng = self.kernel, self.rng
+        if rng.random() < 0.5:
+            at = k.at(self.known, k.op("arith.andi", rng.choice(scope.scalars), k.const(7)))
+            scope.scalars.append(k.load(at, element=I32))
+            return
+        at = k.at(self.known, k.op("arith.andi", self.tile(scope), k.const(7, I32, (self.lanes,))))
+        if rng.random() < 0.5:
+            scope.tiles.append(k.load(at, element=I32))
+        else:
+            scope.tiles.append(k.load(at, self.mask(scope), rng.choice(scope.tiles), element=I32))
 
     def folded_up(self, scope: Scope) -> None:
         """A store of a tile of 2 x 2 lanes, perhaps transposed, of what may be a reshaped load."""
@@ -299,6 +316,17 @@ class Generator:
 
     def branch(self, scope: Scope) -> None:
         with self.kernel.when(self.condition(scope)):
+            self._nested(scope.inner())
+
+    def opposites(self, scope: Scope) -> None:
+        """What runs if a condition holds, and later what runs if it does not."""
+        k, rng = self.kernel, self.rng
+        first, second = self.condition(scope), self.condition(scope)
+        either = k.op(rng.choice(["arith.andi", "arith.ori"]), first, second)
+        condition = rng.choice([first, either])
+        with k.when(condition):
+            self._nested(scope.inner())
+        with k.when(k.op("arith.xori", rng.choice([condition, first]), k.const(1, I1))):
             self._nested(scope.inner())
 
     def guard(self, scope: Scope) -> None:

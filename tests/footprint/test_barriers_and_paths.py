@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from program_builder import I1, I32, Kernel, launch, tensor
@@ -189,3 +190,19 @@ def test_an_empty_loop_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatc
     found = decide(kernel.program(), launch(2, x=tensor(1 << 20, LANES)), Options(scope="launch"))
     assert found.refusal is not None
     assert found.refusal.kind == "loop-budget"
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_what_is_read_on_a_path_that_may_be_taken_is_known_there(masked: bool) -> None:
+    """A lane that is perhaps masked off holds perhaps something else; a load that perhaps does not run has no say then."""
+    k = Kernel()
+    out, flags, table = k.tensor("out"), k.tensor("flags"), k.tensor("table")
+    here = k.cmp("sgt", k.load(k.at(flags, k.pid()), element=I32), 0)
+    with k.when(here):
+        place = k.load(k.at(table, k.pid()), here if masked else None, k.const(0), element=I32)
+        k.store(k.at(out, place))
+    facts = launch(3, out=tensor(1 << 20, 8), flags=tensor(1 << 25, 3), table=tensor(1 << 26, 3, contents=[5, 2, 7]))
+    found = decide(k.program(), facts, Options(scope="launch"))
+    assert found.status is (Status.UNSUPPORTED if masked else Status.OK)
+    twice = replace(facts, arguments={**facts.arguments, "table": tensor(1 << 26, 3, contents=[5, 2, 5])})
+    assert decide(k.program(), twice, Options(scope="launch")).status is Status.UNSUPPORTED

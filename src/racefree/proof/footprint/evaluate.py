@@ -303,7 +303,7 @@ class Evaluation:
                 self.footprints.append(Footprint(access, known_address, where, epoch, loops, self.nest, self.repeats))
         if feeds:
             assert access.result is not None
-            self.bind(access.result, self._read(access, address, where))
+            self.bind(access.result, self._read(access, address, self._read_lanes(access)))
 
     def _placed(self, address: Number, where: Truth, access: Access) -> Affine | Dense | Refusal:
         """The address, or why it is not known in a lane that may be active."""
@@ -327,7 +327,13 @@ class Evaluation:
         may = stretch(path.may)
         return Truth(may, may if path.exact else stretch(path.must), path.why)
 
-    def _read(self, access: Access, address: Number, where: Truth) -> Val:
+    def _read_lanes(self, access: Access) -> Truth:
+        """The lanes that are read if the access runs at all: a value is looked at only where what made it ran."""
+        path = self.path_over(len(access.shape))
+        runs = Truth(path.may, path.may)
+        return runs if access.mask is None else conjunction(runs, self.truth(access.mask), self.frame, access.shape)
+
+    def _read(self, access: Access, address: Number, lanes: Truth) -> Val:
         result = access.result
         assert result is not None
         if access.kind is not Kind.LOAD:
@@ -339,7 +345,7 @@ class Evaluation:
                 result, Unknown(f"it is loaded from an unknown address: {address.reason}", access.site)
             )
         cells = densify(address, self.frame, access.shape)
-        active = cells_of(where.must, self.frame, access.shape)
+        active = cells_of(lanes.must, self.frame, access.shape)
         shape = np.broadcast_shapes(cells.data.shape, active.shape)
         at, live = np.broadcast_to(cells.data, shape), np.broadcast_to(active, shape)
         if cells.known is not None:
@@ -357,10 +363,10 @@ class Evaluation:
         self.read_clusters |= {int(h) for h in homes}
         if isinstance(result.element, Ptr):
             data = self.space.from_integer(data)
-        value = self._with_other(access, Dense(data, None if sure.all() else sure), where)
+        value = self._with_other(access, Dense(data, None if sure.all() else sure))
         return truth_of(value, self.frame, result.shape) if result.element == Int(1) else by_row(value)
 
-    def _with_other(self, access: Access, loaded: Dense, where: Truth) -> Dense | Unknown:
+    def _with_other(self, access: Access, loaded: Dense) -> Dense | Unknown:
         """Lanes that are surely masked off hold `other`, where there is one."""
         if access.other is None or access.mask is None:
             return loaded

@@ -12,6 +12,7 @@ from racefree.geometry import PatternArray
 from racefree.graph.launch import LaunchFacts
 from racefree.graph.program import Access, Program, accesses
 from racefree.proof.footprint import between, depend, listing, within
+from racefree.proof.footprint.alternatives import alternatives
 from racefree.proof.footprint.between import Meeting, Reach
 from racefree.proof.footprint.depend import Dependences
 from racefree.proof.footprint.early import early_loads
@@ -57,6 +58,7 @@ class _State:
     strict: bool
     dependences: Dependences
     possible: dict[int, Flows]
+    alternatives: frozenset[tuple[int, int]]
     used: Facts = field(default_factory=Facts)
     assumed: set[str] = field(default_factory=set)
     races: list[Witness] = field(default_factory=list)
@@ -106,7 +108,8 @@ def _decision(launch: Launch, *, strict: bool) -> Decision:
 def _looked_through(launch: Launch, *, strict: bool) -> _State:
     """All that the footprints tell."""
     program = launch.program
-    state = _State(launch, strict, depend.dependences(program), possible_dependences(program))
+    flows = possible_dependences(program)
+    state = _State(launch, strict, depend.dependences(program), flows, alternatives(program))
     for chunk in survey(launch, state.used):
         _require_places(state)
         _collect(state, chunk)
@@ -340,23 +343,25 @@ def same_cells(a: Reach, b: Reach) -> bool:
 def _within(state: _State, chunk: Chunk) -> None:
     rows = len(chunk.programs)
     shadows = {position: found for position, found in enumerate(chunk.may) if found is not None}
-    for i, j in _pairs_that_may_meet(chunk, shadows, rows):
+    for i, j in _pairs_that_may_meet(chunk, shadows, rows, state.alternatives):
         f, g = chunk.footprints[i], chunk.footprints[j]
         if (f.access.index, g.access.index) in state.seen:
             continue
         _within_pair(state, chunk, i, j)
 
 
-def _pairs_that_may_meet(chunk: Chunk, shadows: dict[int, Shadow], rows: int) -> list[tuple[int, int]]:
+def _pairs_that_may_meet(
+    chunk: Chunk, shadows: dict[int, Shadow], rows: int, apart: frozenset[tuple[int, int]]
+) -> list[tuple[int, int]]:
     spans = {i: _row_spans(s, rows) for i, s in shadows.items()}
     order = sorted(shadows)
     out = []
     for at, i in enumerate(order):
         for j in order[at:]:
             f, g = chunk.footprints[i], chunk.footprints[j]
-            if not may_meet(f.access, g.access) or (
-                f.access.kind.atomic and g.access.kind.atomic and _aligned(shadows[i], shadows[j])
-            ):
+            if not may_meet(f.access, g.access) or (f.access.index, g.access.index) in apart:
+                continue
+            if f.access.kind.atomic and g.access.kind.atomic and _aligned(shadows[i], shadows[j]):
                 continue
             if i == j or ((spans[i][0] < spans[j][1]) & (spans[j][0] < spans[i][1])).any():
                 out.append((i, j))

@@ -68,10 +68,10 @@ def rules(f: Footprint, g: Footprint, dependences: Dependences, facts: LaunchFac
     if together and f is not g and not (strict and replicated):
         for relation in dependences.of.get(g.access.index, {}).get(f.access.index, frozenset()):
             lanes = tuple((tile_f + d, tile_g + e) for d, e in enumerate(relation) if e != EVERY)
-            if EVERY not in relation:
+            # Through a reduction the value holds what every lane loaded, or one replica of it.
+            if EVERY not in relation or (replicated and not strict):
                 always.append(loops + lanes)
             elif not strict and _elements(f) >= threads(facts):
-                # Through a reduction the value holds what every lane loaded; a smaller tile would be loaded by replicas too.
                 owned.append(loops + lanes)
     if not strict and f.access.shape == g.access.shape and one_thread_per_lane(f, g, facts):
         owned.append(tuple((tile_f + d, tile_g + d) for d in range(len(f.access.shape))))

@@ -16,6 +16,9 @@ from racefree.proof.rungs import Options, decide
 from racefree.verdict import RaceConfigVerdict, Status
 
 
+PREDICATES = ["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"]
+
+
 def opposite(kernel: Kernel, condition: Value) -> Value:
     return kernel.op("arith.xori", condition, kernel.const(1, I1))
 
@@ -40,15 +43,14 @@ def random_conditions(seed: int) -> Kernel:
     def condition(numbers: list[Value], conditions: list[Value]) -> Value:
         match rng.randrange(5):
             case 0:
-                found = kernel.cmp(
-                    rng.choice(["ne", "slt", "ule", "sgt", "uge", "sle", "ult"]), *rng.choices(numbers, k=2)
-                )
+                sides = rng.choice([numbers[:2], rng.choices(numbers, k=2)])
+                found = kernel.cmp(rng.choice(["ne", "slt", "ule", "sgt", "uge", "sle", "ult"]), *sides)
             case 1:
                 found = opposite(kernel, rng.choice(conditions))
             case 2:
                 found = rng.choice(conditions)
             case _:
-                found = kernel.op(rng.choice(["arith.andi", "arith.ori"]), *rng.choices(conditions, k=2))
+                found = kernel.op(rng.choice(["arith.andi", "arith.ori", "arith.xori"]), *rng.choices(conditions, k=2))
         conditions.append(found)
         return found
 
@@ -72,7 +74,7 @@ def random_conditions(seed: int) -> Kernel:
 @pytest.mark.parametrize("batch", range(5))
 def test_conditions_on_two_numbers(batch: int) -> None:
     found = 0
-    for seed in range(40 * batch, 40 * batch + 40):
+    for seed in range(100 * batch, 100 * batch + 100):
         program = random_conditions(seed).program()
         told = alternatives(program)
         found += len(told)
@@ -82,6 +84,25 @@ def test_conditions_on_two_numbers(batch: int) -> None:
             done = {event.index for event in run_program(program, facts, (0, 0, 0))}
             assert not told & set(product(done, repeat=2))
     assert found > 0
+
+
+@pytest.mark.parametrize("first", PREDICATES)
+@pytest.mark.parametrize("second", PREDICATES)
+def test_every_two_comparisons(first: str, second: str) -> None:
+    for taken in product([True, False], repeat=2):
+        kernel = Kernel()
+        out, a, b = kernel.tensor("out"), kernel.parameter("a", I32), kernel.parameter("b", I32)
+        for predicate, holds in zip((first, second), taken, strict=True):
+            compared = kernel.cmp(predicate, a, b)
+            with kernel.when(compared if holds else opposite(kernel, compared)):
+                kernel.store(out)
+        program = kernel.program()
+        told = (0, 1) in alternatives(program)
+        for numbers in product([-1, 0, 1], repeat=2):
+            facts = launch(1, out=tensor(1 << 20, 4), a=numbers[0], b=numbers[1])
+            both = len(run_program(program, facts, (0, 0, 0))) == 2
+            assert not (told and both)
+        assert told or first != second or taken[0] == taken[1]
 
 
 def flagged(*, twin: str) -> RaceConfigVerdict:

@@ -132,3 +132,17 @@ def accumulated(acc, locks, x, GROUPS: tl.constexpr, DECIDED: tl.constexpr, DONE
     if DONE:
         tl.debug_barrier()
     tl.atomic_xchg(lock, 0)
+
+
+@triton.jit
+def cells_and_locks(acc, locks, CELLS: tl.constexpr, LOCKS: tl.constexpr, FENCE: tl.constexpr):
+    p = tl.program_id(0)
+    lane = tl.arange(0, 128)
+    held = locks + p % LOCKS
+    cell = acc + (p % CELLS) * 128 + lane
+    while tl.atomic_cas(held, 0, 1, sem="acquire") == 1:
+        pass
+    tl.store(cell, tl.load(cell) + 1)
+    if FENCE:
+        tl.debug_barrier()
+    tl.atomic_xchg(held, 0, sem="release")

@@ -12,6 +12,7 @@ pytest.importorskip("triton")
 
 from schedule_kernels import (  # noqa: E402
     accumulated,
+    cells_and_locks,
     counted_by_bytes,
     forwarded,
     last_block,
@@ -24,6 +25,7 @@ from schedule_kernels import (  # noqa: E402
     tickets,
 )
 
+from racefree.proof.confirm import CONFIRMED  # noqa: E402
 from racefree.proof.memory_model import MemoryModel, memory_model  # noqa: E402
 from racefree.proof.outcome import RungResult  # noqa: E402
 from racefree.proof.rungs import Options  # noqa: E402
@@ -219,3 +221,15 @@ def test_what_a_branch_hangs_on_is_in_doubt_where_barriers_may_be_added() -> Non
     got = run(accumulated, 2, memory_model("4.0.0", "hip:gfx942"), **arguments, GROUPS=2, DECIDED=0, DONE=1)
     assert got.refusal is not None
     assert got.refusal.kind == "potential-race"
+
+
+@pytest.mark.parametrize(("cells", "locks", "fence"), [(8, 8, True), (8, 24, True), (24, 8, True), (8, 8, False)])
+def test_two_programs_of_many_race_by_themselves(cells: int, locks: int, fence: bool) -> None:
+    """A thousand programs interleave in too many ways, but the two that share a cell need no other."""
+    arguments = {"acc": ints(24 * 128), "locks": ints(24), "CELLS": cells, "LOCKS": locks, "FENCE": fence}
+    captured = capture_one(cells_and_locks, (), arguments, (1024,), target="cuda:80").configs[0]
+    assert captured.module is not None
+    assert captured.facts is not None
+    found = decide_launch(read_program(captured.module), captured.facts, Options())
+    assert found.status is (Status.OK if fence and cells % locks == 0 else Status.RACES)
+    assert {race.witness for race in found.races} <= {CONFIRMED}

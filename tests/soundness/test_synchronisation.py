@@ -14,6 +14,7 @@ from kernels import Kernel, TensorSpec
 from synchronising import LANES, generate_synchronising
 
 from racefree.graph.program import accesses
+from racefree.proof import rungs
 from racefree.proof.rungs import Options, decide
 from racefree.proof.symbolic_rungs import strengthen
 from racefree.verdict import ProofScope
@@ -23,7 +24,7 @@ ENOUGH = 80
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
-def test_verdict_and_interleavings_say_what_the_header_says(entry: Entry) -> None:
+def test_verdict_and_interleavings_say_what_the_header_says(entry: Entry, monkeypatch: pytest.MonkeyPatch) -> None:
     program, facts, _alive = launch(load(entry.path), entry.grid, entry.num_warps)
     explored = explore(program, facts, limit=ENOUGH)
     random = find_race(program, facts, seed=0, rounds=40 if entry.expect.status == "races" else 6)
@@ -33,11 +34,13 @@ def test_verdict_and_interleavings_say_what_the_header_says(entry: Entry) -> Non
     for found in (explored.race, random):
         if found is not None:
             assert tuple(sorted(lines[index] for index in found)) in {pair[:2] for pair in entry.expect.pairs}
-    verdict = decide(program, facts, Options(scope="launch"))
-    assert verdict.status.value == entry.expect.status, verdict.refusal
-    for race in verdict.races:
-        first, second = sorted((race.first.source[1], race.second.source[1]))
-        assert (first, second, "WAW" if race.race_type == "WAW" else "RW") in entry.expect.pairs
+    for many in (rungs.MANY_PROGRAMS, 0):  # of a few instances, some may be run by themselves too
+        monkeypatch.setattr(rungs, "MANY_PROGRAMS", many)
+        verdict = decide(program, facts, Options(scope="launch"))
+        assert verdict.status.value == entry.expect.status, verdict.refusal
+        for race in verdict.races:
+            first, second = sorted((race.first.source[1], race.second.source[1]))
+            assert (first, second, "WAW" if race.race_type == "WAW" else "RW") in entry.expect.pairs
 
 
 @pytest.mark.parametrize("entry", [e for e in ENTRIES if e.any_grid is not None], ids=lambda e: e.name)
@@ -51,13 +54,16 @@ def test_other_grids(entry: Entry) -> None:
         assert find_race(program, replace(facts, grid=(programs, 1, 1)), seed=0, rounds=6) is None
 
 
-def test_random_protocols(tmp_path: Path) -> None:
+def test_random_protocols(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kernels = [generate_synchronising(seed) for seed in range(14)]
     module = write_module(tmp_path / "protocols.py", kernels)
     answers = []
     for kernel in kernels:
         program, facts, _alive = prepared(kernel, module)
         said = decide(program, facts, Options(scope="launch")).status.value
+        with monkeypatch.context() as patched:
+            patched.setattr(rungs, "MANY_PROGRAMS", 0)
+            assert decide(program, facts, Options(scope="launch")).status.value == said
         found = explore(program, facts, limit=ENOUGH)
         assert found.status in (said, "unknown"), (kernel.source(), found)
         answers.append(said)

@@ -22,6 +22,9 @@ from racefree.verdict import ASSUMES_ADDRESSES, ASSUMES_IN_BOUNDS, ProofScope, R
 MANY_PROGRAMS = 12
 """From here on going through all interleavings takes long: a proof for any grid is tried before."""
 
+MOST_SUSPECTS = 8
+"""Sets of instances that are run by themselves where there are many programs."""
+
 Lanes = Literal["default", "strict"]
 WantedScope = Literal["any", "launch"]
 
@@ -91,15 +94,19 @@ def _decide(program: Program, facts: LaunchFacts, options: Options) -> RaceConfi
     if any(n <= 0 for n in facts.grid):
         refusal = Refusal("vacuous", f"the grid {facts.grid} has no program instance")
         return RaceConfigVerdict({}, Status.VACUOUS, refusal=refusal)
-    found = _geometry(program, facts, options)
+    found, suspects = _geometry(program, facts, options)
     # A race behind a loop that waits for other programs is one only if some interleaving gets there.
     waits = any(race.witness != CONFIRMED for race in found.races)
     strengthen = options.scope == "any"
     if (found.status is Status.UNSUPPORTED or waits) and any(a.kind.atomic for a in accesses(program)):
-        if strengthen and not waits and prod(facts.grid) > MANY_PROGRAMS:
+        many = prod(facts.grid) > MANY_PROGRAMS
+        shown = _among(program, facts, options, suspects) if many else None
+        if shown is None and many and strengthen and not waits:
             found = _strengthened(program, facts, options, found)
             strengthen = False
-        if found.status is not Status.OK:
+        if shown is not None:
+            found = shown
+        elif found.status is not Status.OK:
             found = _schedule(program, facts, options, found)
     elif found.refusal is not None and found.refusal.kind == "indirect-address" and _follows_stores(program):
         deeper = _schedule(program, facts, options, found)
@@ -110,25 +117,25 @@ def _decide(program: Program, facts: LaunchFacts, options: Options) -> RaceConfi
     return found
 
 
-def _geometry(program: Program, facts: LaunchFacts, options: Options) -> RaceConfigVerdict:
-    """The footprints of this launch: enough whenever no atomic has to order anything."""
+def _geometry(program: Program, facts: LaunchFacts, options: Options) -> tuple[RaceConfigVerdict, tuple[Witness, ...]]:
+    """The footprints of this launch: enough whenever no atomic has to order anything. With what may race if none does."""
     from racefree.proof.footprint import rung
 
     strict = options.lanes == "strict"
     try:
         found = rung.decide(program, facts, strict=strict)
     except Refused as refused:
-        return _early(program, facts, refused.refusal, strict=strict)
+        return _early(program, facts, refused.refusal, strict=strict), ()
     certain = tuple(race for race in found.races if not may_be_ordered(program, race))
     if certain:
-        return _racing("geometry", certain, found.qualifiers, program, facts)
+        return _racing("geometry", certain, found.qualifiers, program, facts), certain
     if found.races:
         reason = "two programs touch one byte here, and atomics of the kernel may order them"
-        return _unsupported(Refusal("needs-synchronisation", reason, found.races[0].second.access.site))
+        return _unsupported(Refusal("needs-synchronisation", reason, found.races[0].second.access.site)), found.races
     if found.doubt is not None:
-        return _early(program, facts, found.doubt, strict=strict)
+        return _early(program, facts, found.doubt, strict=strict), ()
     scope = ProofScope.THIS_PARAMS_THIS_GRID
-    return RaceConfigVerdict({}, Status.OK, "geometry", scope, found.qualifiers)
+    return RaceConfigVerdict({}, Status.OK, "geometry", scope, found.qualifiers), ()
 
 
 def _early(program: Program, facts: LaunchFacts, doubt: Refusal, *, strict: bool) -> RaceConfigVerdict:
@@ -149,6 +156,27 @@ def _early(program: Program, facts: LaunchFacts, doubt: Refusal, *, strict: bool
     if found.races or found.doubt is not None:
         return _unsupported(doubt)
     return RaceConfigVerdict({}, Status.OK, "geometry", ProofScope.THIS_PARAMS_THIS_GRID, found.qualifiers)
+
+
+def _among(
+    program: Program, facts: LaunchFacts, options: Options, suspects: tuple[Witness, ...]
+) -> RaceConfigVerdict | None:
+    """Races that the instances of a suspected one run into by themselves: no other has to have started for that."""
+    from racefree.proof import schedule
+
+    together = dict.fromkeys(tuple(dict.fromkeys((s.first.program, s.second.program))) for s in suspects)
+    found = []
+    for pids in list(together)[:MOST_SUSPECTS]:
+        try:
+            result = schedule.races_among(program, facts, pids, strict_lanes=options.lanes == "strict")
+        except Refused:
+            continue
+        found += [] if result is None else [result]
+    if not found:
+        return None
+    races = {(r.first.access.index, r.second.access.index): r for result in found for r in result.races}
+    qualifiers = dict.fromkeys(q for result in found for q in result.qualifiers)
+    return _racing(found[0].rung, tuple(races[key] for key in sorted(races)), tuple(qualifiers), program, facts)
 
 
 def _schedule(program: Program, facts: LaunchFacts, options: Options, before: RaceConfigVerdict) -> RaceConfigVerdict:

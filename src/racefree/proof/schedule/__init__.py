@@ -5,6 +5,6 @@ its next such atomic. 3. `explore` goes through all interleavings of a group of 
 compares groups, and answers.
 """
 
-from racefree.proof.schedule.decide import Budget, decide
+from racefree.proof.schedule.decide import Budget, decide, races_among
 
-__all__ = ["Budget", "decide"]
+__all__ = ["Budget", "decide", "races_among"]

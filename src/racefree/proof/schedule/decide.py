@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -25,6 +25,9 @@ from racefree.proof.schedule.thread import Entry
 from racefree.verdict import ASSUMES_TERMINATION, ONE_THREAD_PER_LANE, READS_CONTENTS, REPLICAS_LOAD_FIRST, ProofScope
 
 RUNG = "schedule"
+
+_Schedule = tuple[tuple[Pid, int, int | None], ...]
+"""The atomics that led somewhere, in order: instance, access, value read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +68,22 @@ def decide(
 
     `strict_lanes` drops the rule that one thread owns a lane; `model` is the row for the launch's Triton by default.
     """
-    rung = _Rung(
-        program, facts, strict_lanes, model or memory_model(facts.triton_version, facts.target), budget or Budget()
-    )
-    return rung.run()
+    model = model or memory_model(facts.triton_version, facts.target)
+    return _Rung(program, facts, strict_lanes, model, budget or Budget()).run(_everyone(facts))
+
+
+def races_among(
+    program: Program, facts: LaunchFacts, pids: Sequence[Pid], *, strict_lanes: bool = False
+) -> RungResult | None:
+    """Races that some instances of the launch run into while the others have not started, or None if none shows."""
+    model = memory_model(facts.triton_version, facts.target)
+    result = _Rung(program, facts, strict_lanes, model, Budget()).run(list(pids))
+    return result if result.status == "races" else None
+
+
+def _everyone(facts: LaunchFacts) -> list[Pid]:
+    x, y, z = (range(extent) for extent in facts.grid)
+    return [(i, j, k) for k in z for j in y for i in x]
 
 
 @dataclass(slots=True)
@@ -79,7 +94,7 @@ class _Found:
     entries: tuple[Entry, Entry]
     at: tuple[int, int]
     programs: tuple[Pid, Pid]
-    schedule: tuple[tuple[Pid, int, int | None], ...] = ()
+    schedule: _Schedule = ()
 
 
 @dataclass(slots=True)
@@ -95,13 +110,7 @@ class _Rung:
     blurred: set[int] = field(default_factory=set)
     places: list[tuple[int, int]] = field(default_factory=list)
 
-    def run(self) -> RungResult:
-        pids = [
-            (x, y, z)
-            for z in range(self.facts.grid[2])
-            for y in range(self.facts.grid[1])
-            for x in range(self.facts.grid[0])
-        ]
+    def run(self, pids: list[Pid]) -> RungResult:
         if len(pids) > self.budget.instances:
             return _passed(Refusal("schedule-budget", f"{len(pids)} program instances are too many to interleave"))
         footprints = Footprints()
@@ -290,36 +299,58 @@ def _merge(groups: list[list[Pid]], explored: list[Exploration]) -> list[list[Pi
     return list(merged.values())
 
 
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """What an execution spans. `stale`: it was seen only after a stale read."""
+
+    start: int
+    end: int
+    group: int
+    member: int
+    entry: Entry
+    stale: bool
+
+
 def _across(footprints: Footprints, groups: list[tuple[list[Pid], Exploration]]) -> Iterator[tuple[_Found, bool]]:
     """Conflicts between instances of different groups: nothing ever orders those. A sweep over the bytes they span."""
-    spans: list[tuple[int, int, int, Pid, Entry, bool]] = []
-    for number, (pids, explored) in enumerate(groups):
-        for pid, mine in zip(pids, explored.entries, strict=True):
-            for entry, stale in mine.items():
-                addresses = footprints.all[entry.footprint].addresses
-                size = footprints.all[entry.footprint].access.element_bytes
-                spans.append((int(addresses[0]), int(addresses[-1]) + size, number, pid, entry, stale))
-    spans.sort(key=lambda s: s[:2])
-    active: list[tuple[int, int, int, Pid, Entry, bool]] = []
+    active: list[_Span] = []
     seen: set[tuple[int, int]] = set()
-    for span in spans:
-        active = [a for a in active if a[1] > span[0]]
-        new = footprints.all[span[4].footprint]
+    for span in sorted(_spans(footprints, groups), key=lambda s: (s.start, s.end)):
+        active = [a for a in active if a.end > span.start]
+        new = footprints.all[span.entry.footprint]
         for other in active:
-            old = footprints.all[other[4].footprint]
-            if other[2] == span[2] or not (old.writes or new.writes):
+            old = footprints.all[other.entry.footprint]
+            if other.group == span.group or not (old.writes or new.writes):
                 continue
             met = footprints.between_programs(old.number, new.number)
             if met is None:
                 continue
-            certain = met.certain and not span[5] and not other[5]
+            certain = met.certain and not span.stale and not other.stale
             key = (min(old.access.index, new.access.index), max(old.access.index, new.access.index))
             if certain and key in seen:
                 continue
             if certain:
                 seen.add(key)
-            yield _Found((old, new), (other[4], span[4]), (met.first, met.second), (other[3], span[3])), certain
+            (first, before), (second, behind) = (_way_to(s, groups) for s in (other, span))
+            sides = (old, new), (other.entry, span.entry), (met.first, met.second)
+            yield _Found(*sides, (first, second), (*before, *behind)), certain
         active.append(span)
+
+
+def _spans(footprints: Footprints, groups: list[tuple[list[Pid], Exploration]]) -> Iterator[_Span]:
+    for group, (_, explored) in enumerate(groups):
+        for member, mine in enumerate(explored.entries):
+            for entry, stale in mine.items():
+                footprint = footprints.all[entry.footprint]
+                start, last = int(footprint.addresses[0]), int(footprint.addresses[-1])
+                yield _Span(start, last + footprint.access.element_bytes, group, member, entry, stale)
+
+
+def _way_to(span: _Span, groups: list[tuple[list[Pid], Exploration]]) -> tuple[Pid, _Schedule]:
+    """The instance of an execution, and the atomics of its group that led there."""
+    pids, explored = groups[span.group]
+    steps = explored.behind[span.member][span.entry].steps()
+    return pids[span.member], tuple((pids[member], access, value) for member, access, value in steps)
 
 
 def _witness(found: _Found) -> Witness:

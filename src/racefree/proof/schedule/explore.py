@@ -51,12 +51,14 @@ class Pair:
 
 @dataclass(slots=True)
 class Exploration:
-    """What came of it. `entries` are all executions per member (true: only seen after a stale read); `touched` the bytes of
-    the cells used; `blurred` and `missed` the bytes and cells to know from the start when exploring again."""
+    """What came of it. `entries` are all executions per member (true: only seen after a stale read), `behind` the state that
+    one was first seen in; `touched` the bytes of the cells used; `blurred` and `missed` the bytes and cells to know from the
+    start when exploring again."""
 
     races: list[Pair] = field(default_factory=list)
     doubts: list[Pair] = field(default_factory=list)
     entries: list[dict[Entry, bool]] = field(default_factory=list)
+    behind: list[dict[Entry, State]] = field(default_factory=list)
     touched: set[int] = field(default_factory=set)
     stuck: Refusal | None = None
     hazard: Site | None = None
@@ -85,6 +87,16 @@ class State:
     by: tuple[int, int, int | None] | None
     stale: bool
 
+    def steps(self) -> tuple[tuple[int, int, int | None], ...]:
+        """What led here: (member, access, value read) of each atomic, in order."""
+        found = []
+        state: State | None = self
+        while state is not None:
+            if state.by is not None:
+                found.append(state.by)
+            state = state.parent
+        return tuple(reversed(found))
+
 
 class Explorer:
     """One group of instances that may meet through atomics. `blurred` cells hold unknown values throughout."""
@@ -105,7 +117,7 @@ class Explorer:
         self.blurred = blurred
         self.initial = initial
         self.budget = budget
-        self.result = Exploration(entries=[{} for _ in pids])
+        self.result = Exploration(entries=[{} for _ in pids], behind=[{} for _ in pids])
         self.threads: list[Thread] = []
         self._bases: dict[tuple[object, ...], int] = {}
         self._numbers: dict[tuple[int, tuple[Clock, ...]], int] = {}
@@ -344,9 +356,10 @@ class Explorer:
         """Compare what an instance has just done with all that the others have done before."""
         if not logged:
             return
-        mine = self.result.entries[member]
+        mine, behind = self.result.entries[member], self.result.behind[member]
         for each in logged:
-            mine[each.entry] = mine.get(each.entry, True) and state.stale
+            if mine.get(each.entry, True) and not (state.stale and each.entry in mine):
+                mine[each.entry], behind[each.entry] = state.stale, state
         for other, number in enumerate(threads):
             key = (id(logged), number, other, state.stale)
             if other == member or key in self._compared:
@@ -368,13 +381,5 @@ class Explorer:
         if key in self._pairs_seen:
             return
         self._pairs_seen.add(key)
-        pair = Pair((other, member), (entry, new.entry), meeting, self._schedule(state))
+        pair = Pair((other, member), (entry, new.entry), meeting, state.steps())
         (self.result.doubts if doubtful else self.result.races).append(pair)
-
-    def _schedule(self, state: State | None) -> tuple[tuple[int, int, int | None], ...]:
-        steps = []
-        while state is not None:
-            if state.by is not None:
-                steps.append(state.by)
-            state = state.parent
-        return tuple(reversed(steps))

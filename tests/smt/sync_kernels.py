@@ -113,6 +113,37 @@ def in_turn(acc, turn, WAIT: tl.constexpr, NEXT: tl.constexpr, FENCE: tl.constex
 
 
 @triton.jit
+def in_turn_to_the_last(acc, first, turn, EARLY: tl.constexpr, LEFT: tl.constexpr, WATCH: tl.constexpr,
+                        LOOK: tl.constexpr):  # fmt: skip
+    p = tl.program_id(0)
+    lane = tl.arange(0, 128)
+    last = tl.num_programs(0) - WATCH - 1
+    if p <= last:
+        while tl.atomic_add(turn, 0, sem="acquire") != p:
+            pass
+        tl.store(acc + lane, tl.load(acc + lane) + p)
+        if p == 0:
+            tl.store(first + lane, lane)
+        tl.debug_barrier()
+        tl.atomic_xchg(turn, tl.where(p == last - EARLY, LEFT, p + 1), sem="release")
+    elif tl.atomic_add(turn, 0, sem=LOOK) > 0:
+        tl.store(acc + 128 + lane, tl.load(first + lane))
+
+
+@triton.jit
+def wrapped_turns(acc, turn, N: tl.constexpr, AFTER: tl.constexpr):
+    p = tl.program_id(0)
+    lane = tl.arange(0, 128)
+    cell = acc + p // N * 128 + lane
+    mine = p % N
+    while tl.atomic_add(turn + p // N, 0, sem="acquire") != mine:
+        pass
+    tl.store(cell, tl.load(cell) + p)
+    tl.debug_barrier()
+    tl.atomic_xchg(turn + p // N, (mine + 1) % AFTER, sem="release")
+
+
+@triton.jit
 def _goes_on(found, mine, watches):
     return (watches & (found < 0)) | (~watches & (found != mine))
 

@@ -180,6 +180,25 @@ def test_taking_turns(wait: str, give: str, fence: int, step: int, share: int) -
     check(k.in_turn, arguments, T0 if clean else None)
 
 
+ENDS = [(0, 0, 0, 0, "acquire"), (0, 0, 1, 0, "acquire"), (0, 7, 1, 0, "acquire"), (0, -1, 1, 0, "acquire"),
+        (1, 0, 0, 0, "acquire"), (0, 0, 1, 1, "acquire"), (1, 1, 1, 0, "acquire"), (0, 0, 1, 0, "relaxed")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("early", "left", "watch", "start", "look"), ENDS)
+def test_whose_turn_is_the_last_may_leave_any_number(early: int, left: int, watch: int, start: int, look: str) -> None:
+    """Unless the counting starts behind the first turn, or somebody else may still be waiting."""
+    clean = (early, start, look) == (0, 0, "acquire")
+    arguments = {"acc": ints(256), "first": ints(128), "turn": ints(1, start)}
+    arguments |= {"EARLY": early, "LEFT": left, "WATCH": watch, "LOOK": look}
+    check(k.in_turn_to_the_last, arguments, T1 if clean else None, grid=(3,))
+
+
+@pytest.mark.parametrize(("n", "after"), [(2, 2), (3, 3), (2, 3)])
+def test_turns_counted_modulo_their_number(n: int, after: int) -> None:
+    arguments = {"acc": ints(640), "turn": ints(5), "N": n, "AFTER": after}
+    check(k.wrapped_turns, arguments, T1 if after == n else T0, grid=(n,))
+
+
 def test_turns_that_wrap() -> None:
     """A number found at the start stands behind those that come once the counter has wrapped, and yet comes first."""
     arguments = {"data": ints(1), "out": ints(640), "turn": ints(1), "STEP": 1 << 30}

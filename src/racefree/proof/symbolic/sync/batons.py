@@ -1,13 +1,14 @@
 """A number that says whose turn it is: whoever finds its own number there does its work and moves the number on by one step.
 
 No two executions have the same number at one location, and each moves it only after it has found it. So the location counts
-through the numbers one by one, and whoever finds its own acquires from all whose turn came before.
+through the numbers one by one, and whoever finds its own acquires from all whose turn came before. Who has the last number may
+leave any other: where the location has counted from before the first number, all others have had their turns by then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from racefree.access import Kind
 from racefree.proof.symbolic.questions import Question, copier, in_grid, own
@@ -19,6 +20,7 @@ from racefree.proof.symbolic.sync.publishing import published
 from racefree.proof.symbolic.sync.setting import Setting
 from racefree.proof.symbolic.terms import (
     FALSE,
+    ONE,
     Condition,
     Relation,
     Sum,
@@ -38,11 +40,16 @@ from racefree.proof.symbolic.tickets import distinctness
 
 @dataclass(frozen=True, slots=True)
 class Baton:
-    """`seen` is the look that `move` depends on; it found the number that `move` adds `step` to."""
+    """`seen` is the look that `move` depends on; it found the number that `move` adds `step` to. `ends`: the last may not.
+
+    `looks` are the atomics (by index) that see the same number and acquire from who has moved it.
+    """
 
     seen: Observation
     move: Record
     step: int
+    ends: bool
+    looks: frozenset[int] = frozenset()
 
     def turn(self, record: Record, setting: Setting) -> Observation | None:
         """The look of the same rounds that `record` depends on."""
@@ -59,41 +66,71 @@ def batons(setting: Setting, origins: Origins) -> tuple[Baton, ...]:
         for seen in observations(move, setting.reading):
             if not acquires(seen.atomic) or not changes_nothing(seen.atomic):
                 continue
-            step = _step(seen, move, setting)
-            if step is None or setting.wraps(move, step):
+            found = _baton(seen, move, setting)
+            if found is None or setting.wraps(move, found.step):
                 continue
             if _one_each(seen, move, setting) and _starts(seen, move, setting):
-                out.append(Baton(seen, move, step))
+                out.append(replace(found, looks=_looks(seen, move, setting, origins)))
                 break
     return tuple(out)
 
 
-def _step(seen: Observation, move: Record, setting: Setting) -> int | None:
-    """By how much the number goes on from what was found, if it does so always."""
+def _looks(seen: Observation, move: Record, setting: Setting, origins: Origins) -> frozenset[int]:
+    looking = (r for r in setting.reading.records if acquires(r) and changes_nothing(r))
+    others = (r for r in looking if origins.changing(r) == (move,))
+    return frozenset(r.access.index for r in (seen.atomic, *others))
+
+
+def _baton(seen: Observation, move: Record, setting: Setting) -> Baton | None:
+    """By how much the number goes on from what was found, if it does so always, or unless nobody is left to find it."""
     names = copier(1)
     rounds = tuple(variable(loop.iteration) for loop in move.loops)
     if seen.rounds[: len(rounds)] != rounds:
         return None
-    happens = [names.condition(both(move.path, move.mask)), *in_grid(setting.domain, 1)]
+    happens = _happens(move, 1, setting)
     here = both(seen.executed, compare(Relation.EQ, seen.address, move.address))
     if not setting.never([*happens, names.condition(negate(here))]):
         return None
     written = move.written[0]
     if move.access.kind is Kind.RMW and move.access.rmw == "add":
-        return constant(move, 0) or None
+        step = constant(move, 0)
+        return Baton(seen, move, step, ends=False) if step else None
     if move.access.kind is Kind.RMW and move.access.rmw == "exch" and isinstance(written, Sum):
         for step in (1, -1):
-            follows = compare(Relation.EQ, written, add((seen.value, number(step))))
-            if setting.never([*happens, names.condition(negate(follows))]):
-                return step
+            other = names.condition(negate(compare(Relation.EQ, written, add((seen.value, number(step))))))
+            if setting.never([*happens, other]):
+                return Baton(seen, move, step, ends=False)
+            if _only_the_last(seen, move, other, step, setting):
+                return Baton(seen, move, step, ends=True)
     return None
+
+
+def _happens(move: Record, copy: int, setting: Setting) -> list[Condition]:
+    return [copier(copy).condition(both(move.path, move.mask)), *in_grid(setting.domain, copy)]
+
+
+def _only_the_last(seen: Observation, move: Record, other: Condition, step: int, setting: Setting) -> bool:
+    """Whether what holds for copy 1 holds for no execution but that of the last number of a location, and none has a number
+    before the one that was there before the launch."""
+    initial, mine, theirs = setting.initial(seen.atomic), copier(1), copier(2)
+    if initial is None:
+        return False
+    place = compare(Relation.EQ, mine.sum(move.address), theirs.sum(move.address))
+    behind = _ahead(mine.sum(seen.value), theirs.sum(seen.value), step)
+    if not setting.never([*_happens(move, 1, setting), *_happens(move, 2, setting), other, place, behind]):
+        return False
+    return setting.never([*_happens(move, 1, setting), _ahead(mine.sum(seen.value), number(initial), step)])
+
+
+def _ahead(first: Sum, second: Sum, step: int) -> Condition:
+    """The second number comes after the first."""
+    return compare(Relation.LE, ONE, scale(subtract(second, first), step))
 
 
 def _one_each(seen: Observation, move: Record, setting: Setting) -> bool:
     """No two executions of `move` have found one number at one location."""
     one, other = copier(1), copier(2)
-    claims = [names.condition(both(move.path, move.mask)) for names in (one, other)]
-    claims += [*in_grid(setting.domain, 1), *in_grid(setting.domain, 2)]
+    claims = [*_happens(move, 1, setting), *_happens(move, 2, setting)]
     claims += [compare(Relation.EQ, one.sum(t), other.sum(t)) for t in (seen.value, move.address)]
     same = same_program(setting, 1, 2)
     rounds = conjunction(compare(Relation.EQ, own(loop.iteration, 1), own(loop.iteration, 2)) for loop in move.loops)
@@ -106,11 +143,11 @@ def _one_each(seen: Observation, move: Record, setting: Setting) -> bool:
 
 def _starts(seen: Observation, move: Record, setting: Setting) -> bool:
     """Whether somebody's number is there before the launch, if that is known: else nobody would ever have its turn."""
-    initial, names = setting.initial(seen.atomic), copier(1)
+    initial = setting.initial(seen.atomic)
     if initial is None:
         return True
-    claims = [both(move.path, move.mask), compare(Relation.EQ, seen.value, number(initial))]
-    return not setting.never([*in_grid(setting.domain, 1), *map(names.condition, claims)])
+    first = copier(1).condition(compare(Relation.EQ, seen.value, number(initial)))
+    return not setting.never([*_happens(move, 1, setting), first])
 
 
 def unordered(question: Question, found: Sequence[Baton], setting: Setting) -> list[Condition]:
@@ -124,7 +161,7 @@ def unordered(question: Question, found: Sequence[Baton], setting: Setting) -> l
             if mine is None or published(before, baton.move, setting, (a, a)) == FALSE:
                 continue
             for theirs in observations(after, setting.reading):
-                if theirs.atomic is baton.seen.atomic:
+                if theirs.atomic.access.index in baton.looks:
                     out.append(_not_later(baton, mine, a, theirs, b))
     return out
 
@@ -139,5 +176,4 @@ def _not_later(baton: Baton, mine: Observation, a: int, theirs: Observation, b: 
             compare(Relation.EQ, first.sum(mine.address), second.sum(theirs.address)),
         )
     )
-    ahead = scale(subtract(second.sum(theirs.value), first.sum(mine.value)), baton.step)
-    return either(negate(there), compare(Relation.LE, ahead, number(0)))
+    return either(negate(there), negate(_ahead(first.sum(mine.value), second.sum(theirs.value), baton.step)))

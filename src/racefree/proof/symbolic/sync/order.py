@@ -71,6 +71,7 @@ class Order:
         """Whether a rule relies on what a location held before the launch."""
         initials = bool(self.locks) and any(self.setting.initial(lock.take) is not None for lock in self.locks)
         counted = bool(self.phases) or any(c.first is not None for c in self.counters)
+        counted = counted or any(baton.ends for baton in self.batons)
         return bool(self.origins.used or self.chains or initials or counted)
 
     @property

@@ -22,6 +22,9 @@ from racefree.verdict import ASSUMES_ADDRESSES, ASSUMES_IN_BOUNDS, ProofScope, R
 MANY_PROGRAMS = 12
 """From here on going through all interleavings takes long: a proof for any grid is tried before."""
 
+BRIEFLY = 0.1
+"""How much of the budget the interleavings of fewer programs get before a proof for any grid is tried."""
+
 MOST_SUSPECTS = 8
 """Sets of instances that are run by themselves where there are many programs."""
 
@@ -99,15 +102,8 @@ def _decide(program: Program, facts: LaunchFacts, options: Options) -> RaceConfi
     waits = any(race.witness != CONFIRMED for race in found.races)
     strengthen = options.scope == "any"
     if (found.status is Status.UNSUPPORTED or waits) and any(a.kind.atomic for a in accesses(program)):
-        many = prod(facts.grid) > MANY_PROGRAMS
-        shown = _among(program, facts, options, suspects) if many else None
-        if shown is None and many and strengthen and not waits:
-            found = _strengthened(program, facts, options, found)
-            strengthen = False
-        if shown is not None:
-            found = shown
-        elif found.status is not Status.OK:
-            found = _schedule(program, facts, options, found)
+        found, tried = _synchronised(program, facts, options, found, suspects)
+        strengthen = strengthen and not tried
     elif found.refusal is not None and found.refusal.kind == "indirect-address" and _follows_stores(program):
         deeper = _schedule(program, facts, options, found)
         found = found if deeper.status is Status.UNSUPPORTED else deeper
@@ -115,6 +111,24 @@ def _decide(program: Program, facts: LaunchFacts, options: Options) -> RaceConfi
     if strengthen and not hangs and found.status in (Status.OK, Status.UNSUPPORTED):
         found = _strengthened(program, facts, options, found)
     return found
+
+
+def _synchronised(
+    program: Program, facts: LaunchFacts, options: Options, found: RaceConfigVerdict, suspects: tuple[Witness, ...]
+) -> tuple[RaceConfigVerdict, bool]:
+    """What atomics make of a launch that the footprints do not decide, and whether a proof for any grid was looked for."""
+    many = prod(facts.grid) > MANY_PROGRAMS
+    shown = _among(program, facts, options, suspects) if many else None
+    if shown is not None:
+        return shown, False
+    if options.scope != "any" or found.status is Status.RACES:
+        return _schedule(program, facts, options, found), False
+    if not many:
+        soon = _schedule(program, facts, replace(options, budget=BRIEFLY * options.budget), found)
+        if soon.refusal is None or soon.refusal.kind != "schedule-budget":
+            return soon, False
+    proved = _strengthened(program, facts, options, found)
+    return proved if proved.status is Status.OK else _schedule(program, facts, options, proved), True
 
 
 def _geometry(program: Program, facts: LaunchFacts, options: Options) -> tuple[RaceConfigVerdict, tuple[Witness, ...]]:

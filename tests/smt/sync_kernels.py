@@ -114,7 +114,7 @@ def in_turn(acc, turn, WAIT: tl.constexpr, NEXT: tl.constexpr, FENCE: tl.constex
 
 @triton.jit
 def in_turn_to_the_last(acc, first, turn, EARLY: tl.constexpr, LEFT: tl.constexpr, WATCH: tl.constexpr,
-                        LOOK: tl.constexpr):  # fmt: skip
+                        LOOK: tl.constexpr, HOW: tl.constexpr):  # fmt: skip
     p = tl.program_id(0)
     lane = tl.arange(0, 128)
     last = tl.num_programs(0) - WATCH - 1
@@ -125,9 +125,32 @@ def in_turn_to_the_last(acc, first, turn, EARLY: tl.constexpr, LEFT: tl.constexp
         if p == 0:
             tl.store(first + lane, lane)
         tl.debug_barrier()
-        tl.atomic_xchg(turn, tl.where(p == last - EARLY, LEFT, p + 1), sem="release")
+        if HOW == "where":
+            tl.atomic_xchg(turn, tl.where(p == last - EARLY, LEFT, p + 1), sem="release")
+        elif HOW == "swap":
+            tl.atomic_cas(turn, p, tl.where(p == last - EARLY, LEFT, p + 1), sem="release")
+        elif HOW == "swap another":
+            tl.atomic_cas(turn, p + (p > 0), tl.where(p == last - EARLY, LEFT, p + 1), sem="release")
+        elif p == last - EARLY:
+            tl.atomic_xchg(turn, LEFT, sem="release")
+        else:
+            tl.atomic_xchg(turn, p + 1, sem="relaxed" if HOW == "relaxed branch" else "release")
     elif tl.atomic_add(turn, 0, sem=LOOK) > 0:
         tl.store(acc + 128 + lane, tl.load(first + lane))
+
+
+@triton.jit
+def told_by_the_one_before(data, turn, out, SHARE: tl.constexpr, TWICE: tl.constexpr):
+    p = tl.program_id(0)
+    mine = p // SHARE
+    while tl.atomic_add(turn, 0, sem="acquire") != mine:
+        pass
+    if mine > 0:
+        tl.store(out + p, tl.load(data + (mine - 1) * SHARE + SHARE - 1))
+    if TWICE:
+        tl.atomic_xchg(turn, mine + 1, sem="release")
+    tl.store(data + p, p)
+    tl.atomic_xchg(turn, mine + 1, sem="release")
 
 
 @triton.jit

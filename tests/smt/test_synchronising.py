@@ -184,13 +184,28 @@ ENDS = [(0, 0, 0, 0, "acquire"), (0, 0, 1, 0, "acquire"), (0, 7, 1, 0, "acquire"
         (1, 0, 0, 0, "acquire"), (0, 0, 1, 1, "acquire"), (1, 1, 1, 0, "acquire"), (0, 0, 1, 0, "relaxed")]  # fmt: skip
 
 
+@pytest.mark.parametrize("how", ["where", "branch", "swap"])
 @pytest.mark.parametrize(("early", "left", "watch", "start", "look"), ENDS)
-def test_whose_turn_is_the_last_may_leave_any_number(early: int, left: int, watch: int, start: int, look: str) -> None:
+def test_whose_turn_is_the_last_may_leave_any_number(
+    early: int, left: int, watch: int, start: int, look: str, how: str
+) -> None:
     """Unless the counting starts behind the first turn, or somebody else may still be waiting."""
     clean = (early, start, look) == (0, 0, "acquire")
     arguments = {"acc": ints(256), "first": ints(128), "turn": ints(1, start)}
-    arguments |= {"EARLY": early, "LEFT": left, "WATCH": watch, "LOOK": look}
+    arguments |= {"EARLY": early, "LEFT": left, "WATCH": watch, "LOOK": look, "HOW": how}
     check(k.in_turn_to_the_last, arguments, T1 if clean else None, grid=(3,))
+
+
+@pytest.mark.parametrize(("share", "twice"), [(1, False), (2, False), (1, True)])
+def test_a_turn_that_two_have_or_that_is_passed_on_twice(share: int, twice: bool) -> None:
+    arguments = {"data": ints(8), "turn": ints(1), "out": ints(8), "SHARE": share, "TWICE": twice}
+    check(k.told_by_the_one_before, arguments, T0 if (share, twice) == (1, False) else None, most=4)
+
+
+@pytest.mark.parametrize("how", ["relaxed branch", "swap another"])
+def test_turns_that_are_not_all_passed_on(how: str) -> None:
+    arguments = {"acc": ints(256), "first": ints(128), "turn": ints(1), "EARLY": 0, "LEFT": 0, "WATCH": 1}
+    check(k.in_turn_to_the_last, {**arguments, "LOOK": "acquire", "HOW": how}, None, grid=(3,))
 
 
 @pytest.mark.parametrize(("n", "after"), [(2, 2), (3, 3), (2, 3)])

@@ -77,7 +77,7 @@ class Order:
     @property
     def widths(self) -> frozenset[int]:
         """The widths of integers that count on with every program, so that they wrap on grids large enough."""
-        moving = [c.add for c in self.counters] + [b.move for b in self.batons]
+        moving = [c.add for c in self.counters] + [move for b in self.batons for move in b.moves]
         moving += [step for counter in self.phases for step in counter.steps]
         return frozenset(8 * record.access.element_bytes for record in moving)
 

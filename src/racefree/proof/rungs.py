@@ -99,7 +99,7 @@ def _decide(program: Program, facts: LaunchFacts, options: Options) -> RaceConfi
         if strengthen and not waits and prod(facts.grid) > MANY_PROGRAMS:
             found = _strengthened(program, facts, options, found)
             strengthen = False
-        if found.status is not Status.OK:
+        if found.status is Status.UNSUPPORTED or waits:
             found = _schedule(program, facts, options, found)
     elif found.refusal is not None and found.refusal.kind == "indirect-address" and _follows_stores(program):
         deeper = _schedule(program, facts, options, found)
@@ -182,7 +182,11 @@ def _schedule(program: Program, facts: LaunchFacts, options: Options, before: Ra
 def _strengthened(
     program: Program, facts: LaunchFacts, options: Options, before: RaceConfigVerdict
 ) -> RaceConfigVerdict:
-    """A proof for more launches than this one, where a symbolic rung finds it; else `before`, with what was seen."""
+    """A proof for more launches than this one, where a symbolic rung finds it; else `before`, with what was seen.
+
+    A race that was seen of another grid is evidence; one of this grid is a race of this launch, if plain evaluation confirms
+    it. That happens where the launch is too large for what looks at all its programs.
+    """
     from racefree.proof.symbolic_rungs import strengthen
 
     result = strengthen(
@@ -196,8 +200,20 @@ def _strengthened(
         # A symbolic proof leaves out what lies outside the tensors; whether this launch goes there was seen before.
         strays = tuple(q for q in before.qualifiers if q == ASSUMES_IN_BOUNDS and q not in result.qualifiers)
         return RaceConfigVerdict({}, Status.OK, result.rung, result.scope, (*result.qualifiers, *strays))
+    here = tuple(race for race in result.grid_fragile if _in_grid(race, facts))
+    if here and before.status is Status.UNSUPPORTED and not any(may_be_ordered(program, race) for race in here):
+        found = _racing(result.rung, here, (), program, facts)
+        if all(race.witness == CONFIRMED for race in found.races):
+            return found
+    elsewhere = tuple(race for race in result.grid_fragile if race not in here)
     recorder = Recorder(program, facts)
-    return replace(before, grid_fragile=tuple(recorder.record(w, status="solver witness") for w in result.grid_fragile))
+    return replace(before, grid_fragile=tuple(recorder.record(w, status="solver witness") for w in elsewhere))
+
+
+def _in_grid(race: Witness, facts: LaunchFacts) -> bool:
+    return all(
+        at < extent for side in (race.first, race.second) for at, extent in zip(side.program, facts.grid, strict=True)
+    )
 
 
 def _unsupported(refusal: Refusal) -> RaceConfigVerdict:

@@ -45,6 +45,10 @@ RACES_AND_SCOPES = {
     "evidence beside what is not known": Case(
         k.parity_and_unknown, (2,), {"o": ints(2), "x": ints(1), "keep": torch.zeros(9)}, "potential-race"
     ),
+    "too many programs to look at them all": Case(
+        k.write_write, (1 << 25,), {"o": torch.empty(1 << 29, dtype=torch.int32, device="meta"), "STEP": 8},
+        "races", races("WAW R1 R2"),
+    ),
     "one program more": Case(k.parity, (3,), {"o": ints(2)}, "races", races("WAW R1 R2")),
 }  # fmt: skip
 

@@ -181,3 +181,22 @@ def test_both_answers_are_drawn_often() -> None:
     drawn = [Drawn(seed) for seed in range(60)]
     racing = sum(any(one.unordered(row, owned=False) for row in range(one.rows)) for one in drawn)
     assert 8 <= racing <= 52
+
+
+@given(SEEDS)
+@settings(max_examples=60, deadline=None)
+def test_the_footprints_whose_spans_meet_in_some_row(seed: int) -> None:
+    drawn = np.random.default_rng(seed)
+    rows, count = int(drawn.integers(1, 4)), int(drawn.integers(1, 7))
+    spans = []
+    for _ in range(count):
+        low = drawn.integers(0, 12, rows)
+        here = drawn.random(rows) < 0.8
+        spans.append((np.where(here, low, 0), np.where(here, low + drawn.integers(1, 5, rows), -1)))
+    found = [(at, other) for at, others in rung._spans_that_meet(spans) for other in others]
+    assert found == [
+        (i, j)
+        for i in range(count)
+        for j in range(i, count)
+        if i == j or any(spans[i][0][r] < spans[j][1][r] and spans[j][0][r] < spans[i][1][r] for r in range(rows))
+    ]

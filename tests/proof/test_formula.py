@@ -132,6 +132,7 @@ UNSAID = {
     "prefix_of_flags",
     "product_wraps",
     "row_laid_along",
+    "table_index_wraps",
     "tile_turned_each_round",
     "while_halving",
 }

@@ -4,7 +4,8 @@
 
 * "proved": no race for every launch in `scope`, under `qualifiers`. `grid_fragile` then holds races of other grids.
 * "races": `races` lists races of this very launch.
-* "passed": this rung claims nothing; `refusal` says why (and `grid_fragile` may hold what was seen on the way).
+* "passed": this rung claims nothing; `refusal` says why (and `grid_fragile` may hold races that were seen on the way, of
+  whatever grid).
 """
 
 from __future__ import annotations

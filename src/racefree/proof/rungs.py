@@ -127,8 +127,8 @@ def _synchronised(
         soon = _schedule(program, facts, replace(options, budget=BRIEFLY * options.budget), found)
         if soon.refusal is None or soon.refusal.kind != "schedule-budget":
             return soon, False
-    proved = _strengthened(program, facts, options, found)
-    return proved if proved.status is Status.OK else _schedule(program, facts, options, proved), True
+    told = _strengthened(program, facts, options, found)
+    return _schedule(program, facts, options, told) if told.status is Status.UNSUPPORTED else told, True
 
 
 def _geometry(program: Program, facts: LaunchFacts, options: Options) -> tuple[RaceConfigVerdict, tuple[Witness, ...]]:
@@ -224,7 +224,11 @@ def _schedule(program: Program, facts: LaunchFacts, options: Options, before: Ra
 def _strengthened(
     program: Program, facts: LaunchFacts, options: Options, before: RaceConfigVerdict
 ) -> RaceConfigVerdict:
-    """A proof for more launches than this one, where a symbolic rung finds it; else `before`, with what was seen."""
+    """A proof for more launches than this one, where a symbolic rung finds it; else `before`, with what was seen.
+
+    A race that was seen of another grid is evidence; one of this grid is a race of this launch, if plain evaluation confirms
+    it. That happens where the launch is too large for what looks at all its programs.
+    """
     from racefree.proof.symbolic_rungs import strengthen
 
     result = strengthen(
@@ -238,8 +242,20 @@ def _strengthened(
         # A symbolic proof leaves out what lies outside the tensors; whether this launch goes there was seen before.
         strays = tuple(q for q in before.qualifiers if q == ASSUMES_IN_BOUNDS and q not in result.qualifiers)
         return RaceConfigVerdict({}, Status.OK, result.rung, result.scope, (*result.qualifiers, *strays))
+    here = tuple(race for race in result.grid_fragile if _in_grid(race, facts))
+    if here and before.status is Status.UNSUPPORTED and not any(may_be_ordered(program, race) for race in here):
+        found = _racing(result.rung, here, (), program, facts)
+        if all(race.witness == CONFIRMED for race in found.races):
+            return found
+    elsewhere = tuple(race for race in result.grid_fragile if race not in here)
     recorder = Recorder(program, facts)
-    return replace(before, grid_fragile=tuple(recorder.record(w, status="solver witness") for w in result.grid_fragile))
+    return replace(before, grid_fragile=tuple(recorder.record(w, status="solver witness") for w in elsewhere))
+
+
+def _in_grid(race: Witness, facts: LaunchFacts) -> bool:
+    return all(
+        at < extent for side in (race.first, race.second) for at, extent in zip(side.program, facts.grid, strict=True)
+    )
 
 
 def _unsupported(refusal: Refusal) -> RaceConfigVerdict:

@@ -1,9 +1,10 @@
 """Proofs beyond one launch: which symbolic rung to try, within which budget.
 
 `strengthen` returns a `RungResult` (see `racefree.proof.outcome`): "proved" with the scope any-params-any-grid or
-this-params-any-grid and its qualifiers, or "passed" with the reason and perhaps races of other grids in `grid_fragile`.
-It never reports races of this launch. A proof it returns covers this launch too, whether or not another rung decided it.
-It orders nothing by atomics: for kernels that synchronise it proves only what holds without.
+this-params-any-grid and its qualifiers, or "passed" with the reason and perhaps races of some grids in `grid_fragile`.
+It never says that this launch races: what it saw of the launch's own grid is for the caller to confirm. A proof it returns
+covers this launch too, whether or not another rung decided it. It orders nothing by atomics: for kernels that synchronise it
+proves only what holds without.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -353,21 +354,31 @@ def _within(state: _State, chunk: Chunk) -> None:
 def _pairs_that_may_meet(
     chunk: Chunk, shadows: dict[int, Shadow], rows: int, apart: frozenset[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    spans = {i: _row_spans(s, rows) for i, s in shadows.items()}
     order = sorted(shadows)
     out = []
-    for at, i in enumerate(order):
-        for j in order[at:]:
+    for at, others in _spans_that_meet([_row_spans(shadows[i], rows) for i in order]):
+        for i, j in ((order[at], order[other]) for other in others):
             f, g = chunk.footprints[i], chunk.footprints[j]
             if not may_meet(f.access, g.access) or (f.access.index, g.access.index) in apart:
                 continue
             if f.access.kind.atomic and g.access.kind.atomic and _aligned(shadows[i], shadows[j]):
                 continue
-            if i == j or ((spans[i][0] < spans[j][1]) & (spans[j][0] < spans[i][1])).any():
-                out.append((i, j))
-                if len(out) > PAIR_BUDGET:
-                    raise Refused("overlap-budget", "too many executions inside one program may meet", f.access.site)
+            out.append((i, j))
+            if len(out) > PAIR_BUDGET:
+                raise Refused("overlap-budget", "too many executions inside one program may meet", f.access.site)
     return out
+
+
+def _spans_that_meet(spans: list[tuple[I64, I64]]) -> Iterator[tuple[int, list[int]]]:
+    """For each of some footprints (lowest and past-highest byte per row), itself and the later ones it meets in some row.
+
+    A loop that is stepped leaves thousands, most of which lie apart in all rows: these are told apart all at once.
+    """
+    lowest = np.array([low[high >= 0].min(initial=np.iinfo(np.int64).max) for low, high in spans])
+    highest = np.array([high.max(initial=-1) for _, high in spans])
+    for at, (low, high) in enumerate(spans):
+        near = at + 1 + np.flatnonzero((lowest[at] < highest[at + 1 :]) & (lowest[at + 1 :] < highest[at]))
+        yield at, [at, *(k for k in near.tolist() if ((low < spans[k][1]) & (spans[k][0] < high)).any())]
 
 
 def _row_spans(part: Shadow, rows: int) -> tuple[I64, I64]:

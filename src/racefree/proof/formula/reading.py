@@ -236,8 +236,12 @@ class Reader:
         argument = self.facts.arguments.get(name)
         if not isinstance(argument, Tensor) or argument.element_bytes != access.element_bytes:
             raise Unsaid
-        address = np.array([argument.address + at.value * argument.element_bytes], dtype=np.int64)
-        read = self.memory.read(address, np.ones(1, dtype=np.bool_), access.element_bytes, access.result.element)
+        address, storage = argument.address + at.value * argument.element_bytes, argument.storage
+        # A formula does not wrap around where integers of the kernel do, so it may lead out of the tensor, however far.
+        if not storage.address <= address < storage.address + storage.nbytes:
+            raise Unsaid
+        places = np.array([address], dtype=np.int64)
+        read = self.memory.read(places, np.ones(1, dtype=np.bool_), access.element_bytes, access.result.element)
         held = read.scalar()
         if held is None or not name.isidentifier():
             raise Unsaid

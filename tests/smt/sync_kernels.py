@@ -219,6 +219,39 @@ def last_of_a_tile(part, count, out, SEM: tl.constexpr, EARLY: tl.constexpr, SHA
 
 
 @triton.jit
+def last_of_a_tile_resets(
+    part,
+    count,
+    out,
+    SEM: tl.constexpr,
+    HOW: tl.constexpr,
+    SOONER: tl.constexpr,
+    NEXT: tl.constexpr,
+    AGAIN: tl.constexpr,
+):
+    tile, k = tl.program_id(0), tl.program_id(1)
+    n = tl.num_programs(1)
+    lane = tl.arange(0, 128)
+    tl.store(part + (tile * n + k) * 128 + lane, lane)
+    tl.debug_barrier()
+    drawn = tl.atomic_add(count + tile, 1, sem=SEM)
+    if drawn == n - 1:
+        total = lane * 0
+        for j in range(n):
+            total += tl.load(part + (tile * n + j) * 128 + lane)
+        tl.store(out + tile * 128 + lane, total)
+    if drawn >= n - 1 - SOONER:
+        if HOW == "store":
+            tl.store(count + tile + NEXT, 0)
+        elif HOW == "xchg":
+            tl.atomic_xchg(count + tile + NEXT, 0, sem="relaxed")
+        else:
+            tl.atomic_add(count + tile + NEXT, -n, sem="relaxed")
+    if AGAIN and tl.atomic_add(count + tile, 0 if AGAIN == 1 else 1, sem=SEM) == n - 1:
+        tl.store(out + tile * 128 + lane, lane)
+
+
+@triton.jit
 def queued(head, out, total, STEP: tl.constexpr, HALF: tl.constexpr):
     lane = tl.arange(0, 128)
     t = tl.atomic_add(head, 1, sem="relaxed")

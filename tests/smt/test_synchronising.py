@@ -233,6 +233,37 @@ def test_the_last_program_of_a_tile(sem: str, early: int, share: int) -> None:
     check(k.last_of_a_tile, arguments, T1 if clean else None, grid=(2, 3), most=2)
 
 
+RESETS = [
+    dict(zip(("SEM", "HOW", "SOONER", "NEXT"), each, strict=True))
+    for each in product(("acq_rel", "relaxed"), ("store", "xchg", "add"), (0, 1), (0, 1))
+] + [{"SEM": "acq_rel", "HOW": "xchg", "SOONER": 0, "NEXT": 0, "AGAIN": again} for again in (1, 2)]
+
+
+@pytest.mark.parametrize("changed", RESETS, ids=str)
+def test_the_last_program_of_a_tile_resets_its_counter(changed: dict[str, Any]) -> None:
+    arguments = {"part": ints(2048), "count": ints(4), "out": ints(512), "AGAIN": 0, **changed}
+    program, facts = launch(k.last_of_a_tile_resets, (2, 3), arguments)
+    got = strengthen(program, facts, decided=True, scale=5.0)
+    clean = (arguments["SEM"], arguments["SOONER"], arguments["NEXT"], arguments["AGAIN"]) == ("acq_rel", 0, 0, 0)
+    assert (got.status, got.scope) == (("proved", T1) if clean else ("passed", None))
+    said = [
+        schedule.decide(program, replace(facts, grid=grid), budget=BUDGET).status
+        for grid in product((1, 2), (1, 2, 3), (1,))
+    ]
+    assert "proved" in said
+    assert not clean or "races" not in said
+    if arguments["SEM"] == "relaxed" or (arguments["HOW"] == "store" and not clean):
+        assert "races" in said
+
+
+def test_a_counter_of_which_nothing_is_known_before() -> None:
+    arguments = {"part": ints(2048), "count": torch.tensor([0, 1, 0, 0], dtype=torch.int32), "out": ints(512)}
+    constants = {"SEM": "acq_rel", "HOW": "store", "SOONER": 0, "NEXT": 0, "AGAIN": 0}
+    program, facts = launch(k.last_of_a_tile_resets, (2, 3), {**arguments, **constants})
+    assert strengthen(program, facts, decided=True, scale=5.0).status == "passed"
+    assert schedule.decide(program, facts, budget=BUDGET).status == "races"
+
+
 @pytest.mark.parametrize(("step", "half", "clean"), [(1, 1, True), (0, 1, False), (1, 2, False), (3, 1, False)])
 def test_a_queue(step: int, half: int, clean: bool) -> None:
     arguments = {"head": ints(1), "out": ints(1280), "total": 5, "STEP": step, "HALF": half}

@@ -132,3 +132,22 @@ def accumulated(acc, locks, x, GROUPS: tl.constexpr, DECIDED: tl.constexpr, DONE
     if DONE:
         tl.debug_barrier()
     tl.atomic_xchg(lock, 0)
+
+
+@triton.jit
+def counted_under_lock(acc, held, used, FENCE: tl.constexpr, TOLD: tl.constexpr):
+    lane = tl.arange(0, 256)
+    v = lane
+    while tl.atomic_cas(held, 0, 1) == 1:
+        pass
+    before = tl.load(used)
+    if TOLD:
+        tl.debug_barrier()
+    if before == 0:
+        tl.atomic_xchg(used, 1)
+    else:
+        v += tl.load(acc + lane)
+    tl.store(acc + lane, v)
+    if FENCE:
+        tl.debug_barrier()
+    tl.atomic_xchg(held, 0)

@@ -12,6 +12,7 @@ pytest.importorskip("triton")
 
 from schedule_kernels import (  # noqa: E402
     accumulated,
+    counted_under_lock,
     counted_by_bytes,
     forwarded,
     last_block,
@@ -219,3 +220,18 @@ def test_what_a_branch_hangs_on_is_in_doubt_where_barriers_may_be_added() -> Non
     got = run(accumulated, 2, memory_model("4.0.0", "hip:gfx942"), **arguments, GROUPS=2, DECIDED=0, DONE=1)
     assert got.refusal is not None
     assert got.refusal.kind == "potential-race"
+
+
+@pytest.mark.parametrize("fence", [True, False])
+@pytest.mark.parametrize("told", [True, False])
+def test_few_steps_after_a_race_show_the_others(fence: bool, told: bool) -> None:
+    """A race inside one instance ends the search too, but not before what programs do to each other has been seen."""
+    budget = Budget(transitions=1_000_000, after_race=100, seconds=1e6)
+    arguments = {"acc": ints(256), "held": ints(1), "used": ints(1), "FENCE": fence, "TOLD": told}
+    grid = 2 if fence and told else 6
+    got = run(counted_under_lock, grid, budget=budget, **arguments)
+    between = [race for race in got.races if race.first.program != race.second.program]
+    inside = [race for race in got.races if race.first.program == race.second.program]
+    assert got.status == ("proved" if fence and told else "races")
+    assert bool(inside) is not told
+    assert bool(between) is not fence

@@ -126,7 +126,8 @@ class Explorer:
     # ---- search ------------------------------------------------------------------------------------------------------
 
     def run(self, extra_after_race: int, deadline: float) -> Exploration:
-        """Visit every reachable state; after a race only `extra_after_race` more steps, to see what else there is.
+        """Visit every reachable state; after a race, also one inside an instance, only `extra_after_race` more steps, to see
+        what else there is.
 
         Past `deadline` (of the monotonic clock) the exploration ends over budget.
         """
@@ -138,11 +139,11 @@ class Explorer:
             state = stack.pop()
             if all(self.threads[t].done and self.threads[t].stuck is None for t in state.threads):
                 self.result.ended = True
-            for following in self._successors(state):
-                left -= 1
-                if self._is_new(following):
-                    stack.append(following)
-            if self.result.races:
+            found = list(self._successors(state))
+            left -= len(found)
+            # Reads of the newest write come first: what is seen after a stale one shows no race for certain.
+            stack.extend(reversed([following for following in found if self._is_new(following)]))
+            if self.result.races or self.machine.insider.raced:
                 left = min(left, extra_after_race)
             if left <= 0 or time.monotonic() > deadline:
                 self.result.over_budget = bool(stack)

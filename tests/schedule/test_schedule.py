@@ -12,8 +12,8 @@ pytest.importorskip("triton")
 
 from schedule_kernels import (  # noqa: E402
     accumulated,
-    counted_under_lock,
     counted_by_bytes,
+    counted_under_lock,
     forwarded,
     last_block,
     load_buffering,

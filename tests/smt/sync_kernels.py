@@ -424,3 +424,46 @@ def in_halves(x, count, size, ROUNDS: tl.constexpr):
         tl.atomic_add(count, 1, sem="release")
         while tl.atomic_add(count, 0, sem="acquire") < n * (t + 1):
             pass
+
+
+@triton.jit
+def dispatched(
+    kinds,
+    count,
+    out,
+    CAP: tl.constexpr,
+    SPACE: tl.constexpr,
+    STEP: tl.constexpr,
+    SCOPE: tl.constexpr,
+    TAKEN: tl.constexpr,
+):
+    p = tl.program_id(0)
+    kind = tl.load(kinds + p)
+    drawn = tl.atomic_add(count + kind, STEP, scope=SCOPE)
+    if TAKEN:
+        tl.atomic_add(count + kind, TAKEN)
+    if drawn < CAP:
+        tl.store(out + kind * SPACE + drawn, p)
+
+
+@triton.jit
+def dispatched_tiles(
+    kinds, count, out, n, cap, MASKED: tl.constexpr, SPACE: tl.constexpr, EACH: tl.constexpr, BLOCK: tl.constexpr
+):
+    lane = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    here = lane < n
+    kind = tl.load(kinds + lane, mask=here, other=0)
+    for _ in range(EACH):
+        drawn = tl.atomic_add(count + kind, 1, mask=here, sem="relaxed")
+        fits = drawn < cap
+        if MASKED:
+            fits = fits & here
+        tl.store(out + kind * SPACE + drawn, lane, mask=fits)
+
+
+@triton.jit
+def allocated(head, out, STEP: tl.constexpr, WIDTH: tl.constexpr, TWICE: tl.constexpr):
+    lane = tl.arange(0, WIDTH)
+    tl.store(out + tl.atomic_add(head, STEP) + lane, lane)
+    if TWICE:
+        tl.store(out + tl.atomic_add(head, TWICE) + lane, lane)

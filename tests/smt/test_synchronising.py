@@ -353,3 +353,56 @@ def test_halves_that_fit_one_grid_are_proved_for_that_grid() -> None:
     assert list(exactly(program, facts, range(2, 4))) == ["proved", "races"]
     larger = strengthen(program, replace(facts, grid=(3, 1, 1)), decided=False)
     assert larger.status == "passed"
+
+
+KINDS = torch.tensor([0, 1, 1, 0], dtype=torch.int32)
+DISPATCHES = [{}, {"SPACE": 3}, {"CAP": 5}, {"STEP": 2}, {"SCOPE": "cta"}, {"TAKEN": 1}, {"TAKEN": -1}, {"first": -1}]
+
+
+@pytest.mark.parametrize("changed", DISPATCHES, ids=str)
+def test_places_counted_for_each_kind(changed: dict[str, Any]) -> None:
+    """No place beyond the last of a kind is taken, and none before its first; then what is drawn tells all places apart."""
+    chosen = {"CAP": 4, "SPACE": 4, "STEP": 1, "SCOPE": "gpu", "TAKEN": 0, "first": 0, **changed}
+    count = ints(2, chosen.pop("first"))
+    clean = changed in ({}, {"STEP": 2}, {"TAKEN": 1})
+    program, facts = launch(k.dispatched, (4,), {"kinds": KINDS, "count": count, "out": ints(64)[8:], **chosen})
+    got = strengthen(program, facts, decided=False, scale=5.0)
+    said = schedule.decide(program, facts, budget=BUDGET).status
+    if not clean and said != "races":  # another launch of these parameters does
+        assert got.scope in (None, ProofScope.THIS_PARAMS_THIS_GRID)
+    else:
+        assert (got.status, said) == (("proved", "proved") if clean else ("passed", "races"))
+    if got.status == "proved":
+        assert READS_CONTENTS in got.qualifiers
+
+
+TILES = [({}, T1), ({"cap": 1 << 20}, None), ({"EACH": 3}, T1), ({"MASKED": 0}, None), ({"SPACE": 15}, None)]
+TILES += [({"first": -1}, None), ({"cap": 1 << 20, "SPACE": 128}, ProofScope.THIS_PARAMS_THIS_GRID)]
+TILES += [({"cap": 1 << 20, "SPACE": 127}, None), ({"cap": 1 << 20, "SPACE": 128, "EACH": 2}, None)]
+
+
+@pytest.mark.parametrize(("changed", "scope"), TILES, ids=str)
+def test_places_counted_for_each_kind_by_the_lanes_of_tiles(changed: dict[str, Any], scope: ProofScope | None) -> None:
+    chosen = {"n": 100, "cap": 16, "MASKED": 1, "SPACE": 16, "EACH": 1, "BLOCK": 32, "first": 0, **changed}
+    tensors = {
+        "kinds": torch.arange(128, dtype=torch.int32) % 2,
+        "count": ints(2, chosen.pop("first")),
+        "out": ints(1024),
+    }
+    program, facts = launch(k.dispatched_tiles, (4,), {**tensors, **chosen})
+    got = strengthen(program, facts, decided=False, scale=5.0)
+    assert (got.status, got.scope) == ("passed" if scope is None else "proved", scope)
+
+
+ALLOCATIONS = [(4, 4, 0, 0, T1), (4, 8, 0, 0, None), (8, 4, 0, 0, T1), (4, 4, 4, 0, T1), (4, 4, 2, 0, None)]
+ALLOCATIONS += [(4, 4, 0, (1 << 31) - 16, None), (4, 4, 0, -16, T1), (1, 1, 0, (1 << 31) - 4, T0)]
+
+
+@pytest.mark.parametrize(("step", "width", "twice", "first", "scope"), ALLOCATIONS)
+def test_a_counter_that_hands_out_ranges(
+    step: int, width: int, twice: int, first: int, scope: ProofScope | None
+) -> None:
+    arguments = {"head": ints(1, first), "out": ints(64), "STEP": step, "WIDTH": width, "TWICE": twice}
+    program, facts = launch(k.allocated, (3,), arguments)
+    got = strengthen(program, facts, decided=False, scale=5.0)
+    assert (got.status, got.scope) == ("passed" if scope is None else "proved", scope)

@@ -467,3 +467,16 @@ def allocated(head, out, STEP: tl.constexpr, WIDTH: tl.constexpr, TWICE: tl.cons
     tl.store(out + tl.atomic_add(head, STEP) + lane, lane)
     if TWICE:
         tl.store(out + tl.atomic_add(head, TWICE) + lane, lane)
+
+
+@triton.jit
+def steps_back(state, out, LEAST: tl.constexpr, BY: tl.constexpr):
+    p = tl.program_id(0)
+    j = p
+    while j >= LEAST:
+        found = tl.atomic_add(state, 0)
+        if found == 2:
+            j = LEAST - 1
+        elif found == 1:
+            j -= BY
+    tl.store(out + p, j)

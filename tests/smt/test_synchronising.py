@@ -406,3 +406,23 @@ def test_a_counter_that_hands_out_ranges(
     program, facts = launch(k.allocated, (3,), arguments)
     got = strengthen(program, facts, decided=False, scale=5.0)
     assert (got.status, got.scope) == ("passed" if scope is None else "proved", scope)
+
+
+LOWEST = -(1 << 31)
+
+
+@pytest.mark.parametrize(("least", "by"), [(0, 1), (LOWEST + 2, 1), (LOWEST + 2, 3), (LOWEST + 2, 4), (LOWEST + 8, 5)])
+def test_a_loop_that_counts_down_wraps_only_where_it_goes_on(least: int, by: int) -> None:
+    arguments = {"state": ints(1), "out": ints(8), "LEAST": least, "BY": by}
+    program, facts = launch(k.steps_back, (4,), arguments)
+    got = strengthen(program, facts, decided=False, scale=5.0)
+    wraps = least - by < LOWEST
+    assert (got.refusal.kind if got.refusal else got.status) == ("integer-overflow" if wraps else "proved")
+
+
+def test_looking_back_over_many_programs_that_nothing_else_decides() -> None:
+    tensors = {name: ints(64) for name in ("x", "agg", "inc", "state", "out")}
+    arguments = {**tensors, "SEM": "release", "LOOK": "acquire", "FENCE": 1, "EARLY": 0}
+    program, facts = launch(k.looked_back, (64,), arguments)
+    got = strengthen(program, facts, decided=False)
+    assert (got.status, got.scope) == ("proved", T1)

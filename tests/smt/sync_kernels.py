@@ -480,3 +480,31 @@ def steps_back(state, out, LEAST: tl.constexpr, BY: tl.constexpr):
         elif found == 1:
             j -= BY
     tl.store(out + p, j)
+
+
+@triton.jit
+def given_places(kinds, count, out, STEP: tl.constexpr, WIDTH: tl.constexpr, TWICE: tl.constexpr):
+    kind = tl.load(kinds + tl.program_id(0))
+    if kind >= 0:
+        drawn = tl.atomic_add(count + kind, STEP, sem="relaxed")
+        tl.store(out + drawn + tl.arange(0, WIDTH), kind)
+        if TWICE:
+            tl.store(out + tl.atomic_add(count + kind, STEP, sem="relaxed") + tl.arange(0, WIDTH), kind)
+
+
+@triton.jit
+def given_places_by_lanes(kinds, begin, count, out, n, EACH: tl.constexpr, BLOCK: tl.constexpr):
+    lane = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    here = lane < n
+    kind = tl.load(kinds + lane, mask=here, other=0)
+    for _ in range(EACH):
+        drawn = tl.atomic_add(count + kind, 1, mask=here, sem="relaxed")
+        tl.store(out + tl.load(begin + kind, mask=here, other=0) + drawn, lane, mask=here)
+
+
+@triton.jit
+def given_places_by_floats(x, count, out, BLOCK: tl.constexpr):
+    lane = tl.arange(0, BLOCK)
+    kind = (tl.load(x + lane) > 0).to(tl.int32)
+    drawn = tl.atomic_add(count + kind, 1, sem="relaxed")
+    tl.store(out + drawn, lane)

@@ -5,9 +5,10 @@ The schedule rung goes through all interleavings at small grids and is the judge
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
@@ -376,9 +377,11 @@ def test_places_counted_for_each_kind(changed: dict[str, Any]) -> None:
         assert READS_CONTENTS in got.qualifiers
 
 
+HERE = ProofScope.THIS_PARAMS_THIS_GRID
+TIGHT = [(50, 1, HERE), (49, 1, None), (100, 2, HERE), (99, 2, None)]
 TILES = [({}, T1), ({"cap": 1 << 20}, None), ({"EACH": 3}, T1), ({"MASKED": 0}, None), ({"SPACE": 15}, None)]
 TILES += [({"first": -1}, None), ({"cap": 1 << 20, "SPACE": 128}, ProofScope.THIS_PARAMS_THIS_GRID)]
-TILES += [({"cap": 1 << 20, "SPACE": 127}, None), ({"cap": 1 << 20, "SPACE": 128, "EACH": 2}, None)]
+TILES += [({"cap": 1 << 20, "SPACE": space, "EACH": each}, here) for space, each, here in TIGHT]
 
 
 @pytest.mark.parametrize(("changed", "scope"), TILES, ids=str)
@@ -395,7 +398,12 @@ def test_places_counted_for_each_kind_by_the_lanes_of_tiles(changed: dict[str, A
 
 
 ALLOCATIONS = [(4, 4, 0, 0, T1), (4, 8, 0, 0, None), (8, 4, 0, 0, T1), (4, 4, 4, 0, T1), (4, 4, 2, 0, None)]
-ALLOCATIONS += [(4, 4, 0, (1 << 31) - 16, None), (4, 4, 0, -16, T1), (1, 1, 0, (1 << 31) - 4, T0)]
+ALLOCATIONS += [
+    (4, 4, 0, (1 << 31) - 16, HERE),
+    (4, 4, 0, (1 << 31) - 12, None),
+    (4, 4, 0, -16, T1),
+    (1, 1, 0, (1 << 31) - 4, T0),
+]
 
 
 @pytest.mark.parametrize(("step", "width", "twice", "first", "scope"), ALLOCATIONS)
@@ -426,3 +434,55 @@ def test_looking_back_over_many_programs_that_nothing_else_decides() -> None:
     program, facts = launch(k.looked_back, (64,), arguments)
     got = strengthen(program, facts, decided=False)
     assert (got.status, got.scope) == ("proved", T1)
+
+
+def covered(kinds: list[int], begins: list[int], step: int, width: int) -> list[int]:
+    """Every byte that some draw gives away, once for each."""
+    next_ = list(begins)
+    out = []
+    for kind in kinds:
+        out += range(next_[kind], next_[kind] + width)
+        next_[kind] += step
+    return out
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_places_that_start_apart_for_each_kind(seed: int) -> None:
+    """Never proved where a byte is given away twice, and always where the kinds do not reach into each other."""
+    rng = random.Random(seed)
+    kinds = [rng.randint(-1, 2) for _ in range(rng.randint(2, 4))]
+    begins = [rng.randint(-3, 12) for _ in range(3)]
+    step, width, twice = rng.choice((1, 1, 2, 3)), rng.choice((1, 1, 2)), rng.choice((0, 1))
+    drawn = [kind for kind in kinds for _ in range(1 + twice) if kind >= 0]
+    places = covered(drawn, begins, step, width)
+    clean = len(set(places)) == len(places)
+    last = [begin + step * (drawn.count(kind) - 1) + width for kind, begin in enumerate(begins)]
+    spans = sorted((begins[kind], last[kind]) for kind in set(drawn))
+    apart = all(a[1] <= b[0] for a, b in pairwise(spans))
+    tensors = {"kinds": torch.tensor(kinds), "count": torch.tensor(begins, dtype=torch.int32), "out": ints(64)[8:]}
+    constants = {"STEP": step, "WIDTH": width, "TWICE": twice}
+    program, facts = launch(k.given_places, (len(kinds),), {**tensors, **constants})
+    got = strengthen(program, facts, decided=False, scale=5.0)
+    assert got.status == ("proved" if clean and apart else "passed")
+    said = schedule.decide(program, facts, budget=BUDGET)
+    assert said.status != ("races" if clean else "proved")
+
+
+@pytest.mark.parametrize(("n", "each", "less"), [(100, 1, 0), (100, 2, 0), (100, 1, 1), (101, 1, 0), (99, 1, 1)])
+def test_places_for_as_many_as_there_are_of_each_kind(n: int, each: int, less: int) -> None:
+    kinds = torch.arange(128, dtype=torch.int32) * 7 % 3
+    many = each * torch.bincount(kinds[:100], minlength=3)
+    begin = (many.cumsum(0) - many).to(torch.int32)
+    begin[1:] -= less
+    places = covered(kinds[:n].tolist() * each, begin.tolist(), 1, 1)
+    tensors = {"kinds": kinds, "begin": begin, "count": ints(3), "out": ints(512)}
+    program, facts = launch(k.given_places_by_lanes, (4,), {**tensors, "n": n, "EACH": each, "BLOCK": 32})
+    got = strengthen(program, facts, decided=False, scale=5.0)
+    clean = len(set(places)) == len(places)
+    assert (got.status, got.scope) == (("proved", HERE) if clean else ("passed", None))
+
+
+def test_places_for_kinds_that_are_not_known() -> None:
+    tensors = {"x": torch.zeros(32), "count": torch.tensor([0, 16], dtype=torch.int32), "out": ints(64)}
+    program, facts = launch(k.given_places_by_floats, (1,), {**tensors, "BLOCK": 32})
+    assert strengthen(program, facts, decided=False, scale=5.0).status == "passed"

@@ -13,6 +13,7 @@ from racefree.graph.program import Program
 from racefree.proof.memory_model import NOTHING_ADDED, memory_model
 from racefree.proof.outcome import RungResult, Side, Witness
 from racefree.proof.schedule.relevance import relevance
+from racefree.proof.smt.additions import drawn_from
 from racefree.proof.smt.asking import Asker
 from racefree.proof.smt.contents import Contents
 from racefree.proof.smt.digits import digits
@@ -63,7 +64,7 @@ from racefree.proof.symbolic.terms import (
     number,
     variable,
 )
-from racefree.proof.symbolic.tickets import Ticket, distinctness, drawn_in, happened, tickets
+from racefree.proof.symbolic.tickets import Count, Ticket, distinctness, drawn_in, happened, tickets
 from racefree.proof.symbolic.variables import grid_size, program_id
 from racefree.verdict import (
     ASSUMES_TERMINATION,
@@ -172,11 +173,19 @@ def _attempts(
     )
     yield attempt
     # What atomics order may take too many interleavings even at this grid, and what they draw is in no footprint.
-    if (attempt.order is not None or attempt.counted) and not decided:
+    if (attempt.order is not None or _places_are_drawn(attempt)) and not decided:
         here = replace(domain, pinned=dict(enumerate(facts.grid)))
         ordered = _order(replace(setting, domain=here), facts)
-        counted = counted_tickets(replace(setting, domain=here))
+        counted = counted_tickets(
+            replace(setting, domain=here), lambda series: drawn_from(series, program, facts, layout)
+        )
         yield replace(attempt, scope=ProofScope.THIS_PARAMS_THIS_GRID, domain=here, order=ordered, counted=counted)
+
+
+def _places_are_drawn(attempt: Attempt) -> bool:
+    """Whether what atomics that only count find says where an access goes, or whether it happens."""
+    found = tickets(attempt.reading, attempt.may_meet, lambda *_: Count(None, None))
+    return drawn_in(found, (t for r in attempt.reading.records for t in (r.address, r.mask, r.path)))
 
 
 def _lowered(program: Program, bind: Binding, unwritten: frozenset[int], facts: LaunchFacts) -> Reading:

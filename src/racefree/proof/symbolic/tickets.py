@@ -56,11 +56,24 @@ class Ticket:
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
-    """What every location of a series holds before the launch, and how many additions there are at most, if that is known."""
+class Drawn:
+    """What a launch draws at one address: `times` numbers, from `start` on."""
 
+    address: int
     start: int
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """What every location of a series holds before the launch, and how many additions there are at most, where that is known.
+
+    `drawn` tells the same of each location that the launch adds to; None if it is not known of all of them.
+    """
+
+    start: int | None
     most: int | None
+    drawn: tuple[Drawn, ...] | None = None
 
 
 Counting = Callable[[Sequence[Record], int], Count | None]
@@ -146,12 +159,18 @@ def distinctness(found: Sequence[Ticket], conditions: Iterable[Condition], domai
 
 
 def _within(ticket: Ticket, copy: int, leaf: Unknown, count: Count) -> Condition:
-    """The number lies between where the counter begins and where the last addition finds it."""
-    come = Sum(-count.start, ((leaf, 1),))
-    out = compare(Relation.LE, number(0), come)
-    if count.most is not None:
-        out = both(out, compare(Relation.LE, come, number(ticket.step * (count.most - 1))))
+    """The number lies between where its counter begins and where the last addition finds that."""
+    number_ = Sum(0, ((leaf, 1),))
+    out = TRUE if count.start is None else _from(number_, count.start, count.most, ticket.step)
+    for place in count.drawn or ():
+        elsewhere = compare(Relation.NE, _address(ticket, copy, leaf), number(place.address))
+        out = both(out, either(elsewhere, _from(number_, place.start, place.times, ticket.step)))
     return either(negate(happened(ticket, copy, leaf)), out)
+
+
+def _from(drawn: Sum, start: int, times: int | None, step: int) -> Condition:
+    least = compare(Relation.LE, number(start), drawn)
+    return least if times is None else both(least, compare(Relation.LE, drawn, number(start + step * (times - 1))))
 
 
 def _distinct(a: tuple[Ticket, int, Unknown], b: tuple[Ticket, int, Unknown], domain: Domain) -> Condition:

@@ -151,3 +151,18 @@ def counted_under_lock(acc, held, used, FENCE: tl.constexpr, TOLD: tl.constexpr)
     if FENCE:
         tl.debug_barrier()
     tl.atomic_xchg(held, 0)
+
+
+@triton.jit
+def handed_round(rows, count, ROUNDS: tl.constexpr, WIDTH: tl.constexpr, FENCE: tl.constexpr):
+    p = tl.program_id(0)
+    n = tl.num_programs(0)
+    lane = tl.arange(0, 128)
+    for t in range(1, ROUNDS):
+        total = tl.sum(tl.load(rows + (t - 1) * 128 + lane))
+        tl.store(rows + t * 128 + p * WIDTH + tl.arange(0, WIDTH), total)
+        if FENCE:
+            tl.debug_barrier()
+        tl.atomic_add(count, 1, sem="release")
+        while tl.atomic_add(count, 0, sem="acquire") < t * n:
+            pass

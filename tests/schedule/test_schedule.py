@@ -15,6 +15,7 @@ from schedule_kernels import (  # noqa: E402
     counted_by_bytes,
     counted_under_lock,
     forwarded,
+    handed_round,
     last_block,
     load_buffering,
     lock,
@@ -235,3 +236,13 @@ def test_few_steps_after_a_race_show_the_others(fence: bool, told: bool) -> None
     assert got.status == ("proved" if fence and told else "races")
     assert bool(inside) is not told
     assert bool(between) is not fence
+
+
+@pytest.mark.parametrize("fence", [True, False])
+@pytest.mark.parametrize("programs", [2, 3, 4])
+def test_a_race_that_needs_no_stale_read_is_not_taken_for_one_that_does(programs: int, fence: bool) -> None:
+    """Looking again at an old value changes nothing, and must not make a doubt of all that follows."""
+    arguments = {"rows": ints(1024), "count": ints(1), "ROUNDS": 3, "WIDTH": 32, "FENCE": fence}
+    got = run(handed_round, programs, budget=Budget(transitions=2_000), **arguments)
+    assert (got.status == "races") is not fence
+    assert got.status != "passed" or programs > 2  # too many interleavings to prove it

@@ -251,18 +251,18 @@ class Explorer:
         return number
 
     def _is_new(self, state: State) -> bool:
-        """True unless a state was visited that is the same, or the same but for lower clocks.
+        """True unless a state was visited that is the same, or the same but for lower clocks or without a stale read.
 
         Instances that stand alike while nobody has released anything cannot be told apart.
         """
         threads = state.threads
         if all(self.threads[t].epoch == 0 for t in threads):
             threads = tuple(sorted(threads, key=self._keys.__getitem__))
-        bases = (tuple(self._keys[t][0] for t in threads), state.cells, state.stale)
-        held = self._visited.setdefault(bases, [])
-        if any(all(map(self._dominates, low, threads)) for low in held):
-            return False
-        held.append(threads)
+        bases = (tuple(self._keys[t][0] for t in threads), state.cells)
+        for stale in {False, state.stale}:
+            if any(all(map(self._dominates, low, threads)) for low in self._visited.get((*bases, stale), ())):
+                return False
+        self._visited.setdefault((*bases, state.stale), []).append(threads)
         return True
 
     def _dominates(self, low: int, high: int) -> bool:

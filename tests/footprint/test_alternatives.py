@@ -15,7 +15,6 @@ from racefree.proof.replay.run import run_program
 from racefree.proof.rungs import Options, decide
 from racefree.verdict import RaceConfigVerdict, Status
 
-
 PREDICATES = ["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"]
 
 

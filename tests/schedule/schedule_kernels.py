@@ -146,3 +146,37 @@ def cells_and_locks(acc, locks, CELLS: tl.constexpr, LOCKS: tl.constexpr, FENCE:
     if FENCE:
         tl.debug_barrier()
     tl.atomic_xchg(held, 0, sem="release")
+
+
+@triton.jit
+def counted_under_lock(acc, held, used, FENCE: tl.constexpr, TOLD: tl.constexpr):
+    lane = tl.arange(0, 256)
+    v = lane
+    while tl.atomic_cas(held, 0, 1) == 1:
+        pass
+    before = tl.load(used)
+    if TOLD:
+        tl.debug_barrier()
+    if before == 0:
+        tl.atomic_xchg(used, 1)
+    else:
+        v += tl.load(acc + lane)
+    tl.store(acc + lane, v)
+    if FENCE:
+        tl.debug_barrier()
+    tl.atomic_xchg(held, 0)
+
+
+@triton.jit
+def handed_round(rows, count, ROUNDS: tl.constexpr, WIDTH: tl.constexpr, FENCE: tl.constexpr):
+    p = tl.program_id(0)
+    n = tl.num_programs(0)
+    lane = tl.arange(0, 128)
+    for t in range(1, ROUNDS):
+        total = tl.sum(tl.load(rows + (t - 1) * 128 + lane))
+        tl.store(rows + t * 128 + p * WIDTH + tl.arange(0, WIDTH), total)
+        if FENCE:
+            tl.debug_barrier()
+        tl.atomic_add(count, 1, sem="release")
+        while tl.atomic_add(count, 0, sem="acquire") < t * n:
+            pass

@@ -58,7 +58,8 @@ def places_by_lane(kinds, places, out, BLOCK: tl.constexpr):
 
 
 def test_the_reason_that_says_more_is_kept() -> None:
-    kinds, places, out = (torch.zeros(n, dtype=torch.int32) for n in (64, 4, 64))
+    kinds = torch.arange(64, dtype=torch.int32) % 4
+    places, out = (torch.zeros(n, dtype=torch.int32) for n in (4, 64))
     (verdict,) = racefree.analyze(places_by_lane, kinds, places, out, BLOCK=32, grid=(2,)).verdict.configs
     assert verdict.refusal is not None
     assert verdict.refusal.kind == "indirect-address"

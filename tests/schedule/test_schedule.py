@@ -14,7 +14,9 @@ from schedule_kernels import (  # noqa: E402
     accumulated,
     cells_and_locks,
     counted_by_bytes,
+    counted_under_lock,
     forwarded,
+    handed_round,
     last_block,
     load_buffering,
     lock,
@@ -233,3 +235,28 @@ def test_two_programs_of_many_race_by_themselves(cells: int, locks: int, fence: 
     found = decide_launch(read_program(captured.module), captured.facts, Options())
     assert found.status is (Status.OK if fence and cells % locks == 0 else Status.RACES)
     assert {race.witness for race in found.races} <= {CONFIRMED}
+
+
+@pytest.mark.parametrize("fence", [True, False])
+@pytest.mark.parametrize("told", [True, False])
+def test_few_steps_after_a_race_show_the_others(fence: bool, told: bool) -> None:
+    """A race inside one instance ends the search too, but not before what programs do to each other has been seen."""
+    budget = Budget(transitions=1_000_000, after_race=100, seconds=1e6)
+    arguments = {"acc": ints(256), "held": ints(1), "used": ints(1), "FENCE": fence, "TOLD": told}
+    grid = 2 if fence and told else 6
+    got = run(counted_under_lock, grid, budget=budget, **arguments)
+    between = [race for race in got.races if race.first.program != race.second.program]
+    inside = [race for race in got.races if race.first.program == race.second.program]
+    assert got.status == ("proved" if fence and told else "races")
+    assert bool(inside) is not told
+    assert bool(between) is not fence
+
+
+@pytest.mark.parametrize("fence", [True, False])
+@pytest.mark.parametrize("programs", [2, 3, 4])
+def test_a_race_that_needs_no_stale_read_is_not_taken_for_one_that_does(programs: int, fence: bool) -> None:
+    """Looking again at an old value changes nothing, and must not make a doubt of all that follows."""
+    arguments = {"rows": ints(1024), "count": ints(1), "ROUNDS": 3, "WIDTH": 32, "FENCE": fence}
+    got = run(handed_round, programs, budget=Budget(transitions=2_000), **arguments)
+    assert (got.status == "races") is not fence
+    assert got.status != "passed" or programs > 2  # too many interleavings to prove it

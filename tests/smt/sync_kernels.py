@@ -273,6 +273,39 @@ def last_of_a_tile(part, count, out, SEM: tl.constexpr, EARLY: tl.constexpr, SHA
 
 
 @triton.jit
+def last_of_a_tile_resets(
+    part,
+    count,
+    out,
+    SEM: tl.constexpr,
+    HOW: tl.constexpr,
+    SOONER: tl.constexpr,
+    NEXT: tl.constexpr,
+    AGAIN: tl.constexpr,
+):
+    tile, k = tl.program_id(0), tl.program_id(1)
+    n = tl.num_programs(1)
+    lane = tl.arange(0, 128)
+    tl.store(part + (tile * n + k) * 128 + lane, lane)
+    tl.debug_barrier()
+    drawn = tl.atomic_add(count + tile, 1, sem=SEM)
+    if drawn == n - 1:
+        total = lane * 0
+        for j in range(n):
+            total += tl.load(part + (tile * n + j) * 128 + lane)
+        tl.store(out + tile * 128 + lane, total)
+    if drawn >= n - 1 - SOONER:
+        if HOW == "store":
+            tl.store(count + tile + NEXT, 0)
+        elif HOW == "xchg":
+            tl.atomic_xchg(count + tile + NEXT, 0, sem="relaxed")
+        else:
+            tl.atomic_add(count + tile + NEXT, -n, sem="relaxed")
+    if AGAIN and tl.atomic_add(count + tile, 0 if AGAIN == 1 else 1, sem=SEM) == n - 1:
+        tl.store(out + tile * 128 + lane, lane)
+
+
+@triton.jit
 def queued(head, out, total, STEP: tl.constexpr, HALF: tl.constexpr):
     lane = tl.arange(0, 128)
     t = tl.atomic_add(head, 1, sem="relaxed")
@@ -445,3 +478,87 @@ def in_halves(x, count, size, ROUNDS: tl.constexpr):
         tl.atomic_add(count, 1, sem="release")
         while tl.atomic_add(count, 0, sem="acquire") < n * (t + 1):
             pass
+
+
+@triton.jit
+def dispatched(
+    kinds,
+    count,
+    out,
+    CAP: tl.constexpr,
+    SPACE: tl.constexpr,
+    STEP: tl.constexpr,
+    SCOPE: tl.constexpr,
+    TAKEN: tl.constexpr,
+):
+    p = tl.program_id(0)
+    kind = tl.load(kinds + p)
+    drawn = tl.atomic_add(count + kind, STEP, scope=SCOPE)
+    if TAKEN:
+        tl.atomic_add(count + kind, TAKEN)
+    if drawn < CAP:
+        tl.store(out + kind * SPACE + drawn, p)
+
+
+@triton.jit
+def dispatched_tiles(
+    kinds, count, out, n, cap, MASKED: tl.constexpr, SPACE: tl.constexpr, EACH: tl.constexpr, BLOCK: tl.constexpr
+):
+    lane = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    here = lane < n
+    kind = tl.load(kinds + lane, mask=here, other=0)
+    for _ in range(EACH):
+        drawn = tl.atomic_add(count + kind, 1, mask=here, sem="relaxed")
+        fits = drawn < cap
+        if MASKED:
+            fits = fits & here
+        tl.store(out + kind * SPACE + drawn, lane, mask=fits)
+
+
+@triton.jit
+def allocated(head, out, STEP: tl.constexpr, WIDTH: tl.constexpr, TWICE: tl.constexpr):
+    lane = tl.arange(0, WIDTH)
+    tl.store(out + tl.atomic_add(head, STEP) + lane, lane)
+    if TWICE:
+        tl.store(out + tl.atomic_add(head, TWICE) + lane, lane)
+
+
+@triton.jit
+def steps_back(state, out, LEAST: tl.constexpr, BY: tl.constexpr):
+    p = tl.program_id(0)
+    j = p
+    while j >= LEAST:
+        found = tl.atomic_add(state, 0)
+        if found == 2:
+            j = LEAST - 1
+        elif found == 1:
+            j -= BY
+    tl.store(out + p, j)
+
+
+@triton.jit
+def given_places(kinds, count, out, STEP: tl.constexpr, WIDTH: tl.constexpr, TWICE: tl.constexpr):
+    kind = tl.load(kinds + tl.program_id(0))
+    if kind >= 0:
+        drawn = tl.atomic_add(count + kind, STEP, sem="relaxed")
+        tl.store(out + drawn + tl.arange(0, WIDTH), kind)
+        if TWICE:
+            tl.store(out + tl.atomic_add(count + kind, STEP, sem="relaxed") + tl.arange(0, WIDTH), kind)
+
+
+@triton.jit
+def given_places_by_lanes(kinds, begin, count, out, n, EACH: tl.constexpr, BLOCK: tl.constexpr):
+    lane = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    here = lane < n
+    kind = tl.load(kinds + lane, mask=here, other=0)
+    for _ in range(EACH):
+        drawn = tl.atomic_add(count + kind, 1, mask=here, sem="relaxed")
+        tl.store(out + tl.load(begin + kind, mask=here, other=0) + drawn, lane, mask=here)
+
+
+@triton.jit
+def given_places_by_floats(x, count, out, BLOCK: tl.constexpr):
+    lane = tl.arange(0, BLOCK)
+    kind = (tl.load(x + lane) > 0).to(tl.int32)
+    drawn = tl.atomic_add(count + kind, 1, sem="relaxed")
+    tl.store(out + drawn, lane)

@@ -258,7 +258,7 @@ TICKETS = [
     (3, 4, "gpu", "none", True),
     (1, 3, "gpu", "none", False),
     (0, 4, "gpu", "none", False),
-    (2, 4, "gpu", "none", False),  # clean in fact: only odd steps are understood
+    (2, 4, "gpu", "none", True),
     (1, 4, "cta", "none", False),
     (1, 4, "gpu", "reset", False),
 ]

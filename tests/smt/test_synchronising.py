@@ -5,9 +5,10 @@ The schedule rung goes through all interleavings at small grids and is the judge
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
@@ -267,6 +268,37 @@ def test_the_last_program_of_a_tile(sem: str, early: int, share: int) -> None:
     check(k.last_of_a_tile, arguments, T1 if clean else None, grid=(2, 3), most=2)
 
 
+RESETS = [
+    dict(zip(("SEM", "HOW", "SOONER", "NEXT"), each, strict=True))
+    for each in product(("acq_rel", "relaxed"), ("store", "xchg", "add"), (0, 1), (0, 1))
+] + [{"SEM": "acq_rel", "HOW": "xchg", "SOONER": 0, "NEXT": 0, "AGAIN": again} for again in (1, 2)]
+
+
+@pytest.mark.parametrize("changed", RESETS, ids=str)
+def test_the_last_program_of_a_tile_resets_its_counter(changed: dict[str, Any]) -> None:
+    arguments = {"part": ints(2048), "count": ints(4), "out": ints(512), "AGAIN": 0, **changed}
+    program, facts = launch(k.last_of_a_tile_resets, (2, 3), arguments)
+    got = strengthen(program, facts, decided=True, scale=5.0)
+    clean = (arguments["SEM"], arguments["SOONER"], arguments["NEXT"], arguments["AGAIN"]) == ("acq_rel", 0, 0, 0)
+    assert (got.status, got.scope) == (("proved", T1) if clean else ("passed", None))
+    said = [
+        schedule.decide(program, replace(facts, grid=grid), budget=BUDGET).status
+        for grid in product((1, 2), (1, 2, 3), (1,))
+    ]
+    assert "proved" in said
+    assert not clean or "races" not in said
+    if arguments["SEM"] == "relaxed" or (arguments["HOW"] == "store" and not clean):
+        assert "races" in said
+
+
+def test_a_counter_of_which_nothing_is_known_before() -> None:
+    arguments = {"part": ints(2048), "count": torch.tensor([0, 1, 0, 0], dtype=torch.int32), "out": ints(512)}
+    constants = {"SEM": "acq_rel", "HOW": "store", "SOONER": 0, "NEXT": 0, "AGAIN": 0}
+    program, facts = launch(k.last_of_a_tile_resets, (2, 3), {**arguments, **constants})
+    assert strengthen(program, facts, decided=True, scale=5.0).status == "passed"
+    assert schedule.decide(program, facts, budget=BUDGET).status == "races"
+
+
 @pytest.mark.parametrize(("step", "half", "clean"), [(1, 1, True), (0, 1, False), (1, 2, False), (3, 1, False)])
 def test_a_queue(step: int, half: int, clean: bool) -> None:
     arguments = {"head": ints(1), "out": ints(1280), "total": 5, "STEP": step, "HALF": half}
@@ -356,3 +388,135 @@ def test_halves_that_fit_one_grid_are_proved_for_that_grid() -> None:
     assert list(exactly(program, facts, range(2, 4))) == ["proved", "races"]
     larger = strengthen(program, replace(facts, grid=(3, 1, 1)), decided=False)
     assert larger.status == "passed"
+
+
+KINDS = torch.tensor([0, 1, 1, 0], dtype=torch.int32)
+DISPATCHES = [{}, {"SPACE": 3}, {"CAP": 5}, {"STEP": 2}, {"SCOPE": "cta"}, {"TAKEN": 1}, {"TAKEN": -1}, {"first": -1}]
+
+
+@pytest.mark.parametrize("changed", DISPATCHES, ids=str)
+def test_places_counted_for_each_kind(changed: dict[str, Any]) -> None:
+    """No place beyond the last of a kind is taken, and none before its first; then what is drawn tells all places apart."""
+    chosen = {"CAP": 4, "SPACE": 4, "STEP": 1, "SCOPE": "gpu", "TAKEN": 0, "first": 0, **changed}
+    count = ints(2, chosen.pop("first"))
+    clean = changed in ({}, {"STEP": 2}, {"TAKEN": 1})
+    program, facts = launch(k.dispatched, (4,), {"kinds": KINDS, "count": count, "out": ints(64)[8:], **chosen})
+    got = strengthen(program, facts, decided=False, scale=5.0)
+    said = schedule.decide(program, facts, budget=BUDGET).status
+    if not clean and said != "races":  # another launch of these parameters does
+        assert got.scope in (None, ProofScope.THIS_PARAMS_THIS_GRID)
+    else:
+        assert (got.status, said) == (("proved", "proved") if clean else ("passed", "races"))
+    if got.status == "proved":
+        assert READS_CONTENTS in got.qualifiers
+
+
+HERE = ProofScope.THIS_PARAMS_THIS_GRID
+TIGHT = [(50, 1, HERE), (49, 1, None), (100, 2, HERE), (99, 2, None)]
+TILES = [({}, T1), ({"cap": 1 << 20}, None), ({"EACH": 3}, T1), ({"MASKED": 0}, None), ({"SPACE": 15}, None)]
+TILES += [({"first": -1}, None), ({"cap": 1 << 20, "SPACE": 128}, ProofScope.THIS_PARAMS_THIS_GRID)]
+TILES += [({"cap": 1 << 20, "SPACE": space, "EACH": each}, here) for space, each, here in TIGHT]
+
+
+@pytest.mark.parametrize(("changed", "scope"), TILES, ids=str)
+def test_places_counted_for_each_kind_by_the_lanes_of_tiles(changed: dict[str, Any], scope: ProofScope | None) -> None:
+    chosen = {"n": 100, "cap": 16, "MASKED": 1, "SPACE": 16, "EACH": 1, "BLOCK": 32, "first": 0, **changed}
+    tensors = {
+        "kinds": torch.arange(128, dtype=torch.int32) % 2,
+        "count": ints(2, chosen.pop("first")),
+        "out": ints(1024),
+    }
+    program, facts = launch(k.dispatched_tiles, (4,), {**tensors, **chosen})
+    got = strengthen(program, facts, decided=False, scale=5.0)
+    assert (got.status, got.scope) == ("passed" if scope is None else "proved", scope)
+
+
+ALLOCATIONS = [(4, 4, 0, 0, T1), (4, 8, 0, 0, None), (8, 4, 0, 0, T1), (4, 4, 4, 0, T1), (4, 4, 2, 0, None)]
+ALLOCATIONS += [
+    (4, 4, 0, (1 << 31) - 16, HERE),
+    (4, 4, 0, (1 << 31) - 12, None),
+    (4, 4, 0, -16, T1),
+    (1, 1, 0, (1 << 31) - 4, T0),
+]
+
+
+@pytest.mark.parametrize(("step", "width", "twice", "first", "scope"), ALLOCATIONS)
+def test_a_counter_that_hands_out_ranges(
+    step: int, width: int, twice: int, first: int, scope: ProofScope | None
+) -> None:
+    arguments = {"head": ints(1, first), "out": ints(64), "STEP": step, "WIDTH": width, "TWICE": twice}
+    program, facts = launch(k.allocated, (3,), arguments)
+    got = strengthen(program, facts, decided=False, scale=5.0)
+    assert (got.status, got.scope) == ("passed" if scope is None else "proved", scope)
+
+
+LOWEST = -(1 << 31)
+
+
+@pytest.mark.parametrize(("least", "by"), [(0, 1), (LOWEST + 2, 1), (LOWEST + 2, 3), (LOWEST + 2, 4), (LOWEST + 8, 5)])
+def test_a_loop_that_counts_down_wraps_only_where_it_goes_on(least: int, by: int) -> None:
+    arguments = {"state": ints(1), "out": ints(8), "LEAST": least, "BY": by}
+    program, facts = launch(k.steps_back, (4,), arguments)
+    got = strengthen(program, facts, decided=False, scale=5.0)
+    wraps = least - by < LOWEST
+    assert (got.refusal.kind if got.refusal else got.status) == ("integer-overflow" if wraps else "proved")
+
+
+def test_looking_back_over_many_programs_that_nothing_else_decides() -> None:
+    tensors = {name: ints(64) for name in ("x", "agg", "inc", "state", "out")}
+    arguments = {**tensors, "SEM": "release", "LOOK": "acquire", "FENCE": 1, "EARLY": 0}
+    program, facts = launch(k.looked_back, (64,), arguments)
+    got = strengthen(program, facts, decided=False)
+    assert (got.status, got.scope) == ("proved", T1)
+
+
+def covered(kinds: list[int], begins: list[int], step: int, width: int) -> list[int]:
+    """Every byte that some draw gives away, once for each."""
+    next_ = list(begins)
+    out = []
+    for kind in kinds:
+        out += range(next_[kind], next_[kind] + width)
+        next_[kind] += step
+    return out
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_places_that_start_apart_for_each_kind(seed: int) -> None:
+    """Never proved where a byte is given away twice, and always where the kinds do not reach into each other."""
+    rng = random.Random(seed)
+    kinds = [rng.randint(-1, 2) for _ in range(rng.randint(2, 4))]
+    begins = [rng.randint(-3, 12) for _ in range(3)]
+    step, width, twice = rng.choice((1, 1, 2, 3)), rng.choice((1, 1, 2)), rng.choice((0, 1))
+    drawn = [kind for kind in kinds for _ in range(1 + twice) if kind >= 0]
+    places = covered(drawn, begins, step, width)
+    clean = len(set(places)) == len(places)
+    last = [begin + step * (drawn.count(kind) - 1) + width for kind, begin in enumerate(begins)]
+    spans = sorted((begins[kind], last[kind]) for kind in set(drawn))
+    apart = all(a[1] <= b[0] for a, b in pairwise(spans))
+    tensors = {"kinds": torch.tensor(kinds), "count": torch.tensor(begins, dtype=torch.int32), "out": ints(64)[8:]}
+    constants = {"STEP": step, "WIDTH": width, "TWICE": twice}
+    program, facts = launch(k.given_places, (len(kinds),), {**tensors, **constants})
+    got = strengthen(program, facts, decided=False, scale=5.0)
+    assert got.status == ("proved" if clean and apart else "passed")
+    said = schedule.decide(program, facts, budget=BUDGET)
+    assert said.status != ("races" if clean else "proved")
+
+
+@pytest.mark.parametrize(("n", "each", "less"), [(100, 1, 0), (100, 2, 0), (100, 1, 1), (101, 1, 0), (99, 1, 1)])
+def test_places_for_as_many_as_there_are_of_each_kind(n: int, each: int, less: int) -> None:
+    kinds = torch.arange(128, dtype=torch.int32) * 7 % 3
+    many = each * torch.bincount(kinds[:100], minlength=3)
+    begin = (many.cumsum(0) - many).to(torch.int32)
+    begin[1:] -= less
+    places = covered(kinds[:n].tolist() * each, begin.tolist(), 1, 1)
+    tensors = {"kinds": kinds, "begin": begin, "count": ints(3), "out": ints(512)}
+    program, facts = launch(k.given_places_by_lanes, (4,), {**tensors, "n": n, "EACH": each, "BLOCK": 32})
+    got = strengthen(program, facts, decided=False, scale=5.0)
+    clean = len(set(places)) == len(places)
+    assert (got.status, got.scope) == (("proved", HERE) if clean else ("passed", None))
+
+
+def test_places_for_kinds_that_are_not_known() -> None:
+    tensors = {"x": torch.zeros(32), "count": torch.tensor([0, 16], dtype=torch.int32), "out": ints(64)}
+    program, facts = launch(k.given_places_by_floats, (1,), {**tensors, "BLOCK": 32})
+    assert strengthen(program, facts, decided=False, scale=5.0).status == "passed"

@@ -91,7 +91,11 @@ def ticket(c: Protocol) -> list[Node]:
     total = Node(
         f"tl.store(out + lane, tl.load(data + lane) + tl.load(data + {LANES} + lane) + tl.load(data + {2 * LANES} + lane))"
     )
-    return [Node(f"tl.store(data + p * {LANES} + lane, p)"), *c.fence(), draw, Node(f"if {last}:", [*c.fence(), total])]
+    out = [Node(f"tl.store(data + p * {LANES} + lane, p)"), *c.fence(), draw, Node(f"if {last}:", [*c.fence(), total])]
+    if c.chance(0.5):
+        reset = c.rng.choice(("tl.store(sync, 0)", f"tl.atomic_xchg(sync, 0, {c.order('relaxed')})"))
+        out.append(Node(f"if {last if c.chance(0.8) else 't >= 1'}:", [Node(reset)]))
+    return out
 
 
 def meeting(c: Protocol) -> list[Node]:

@@ -120,6 +120,20 @@ def test_streams_events_and_graphs(taken: list[CapturedLaunch]) -> None:
     assert len(taken) == 1
 
 
+def test_a_benchmark_of_its_own_soon_has_measured_enough(taken: list[CapturedLaunch]) -> None:
+    """As `triton.testing.do_bench` does it, copied into a script: so many rounds as fit a time, by five that are timed."""
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    x, o = torch.zeros(4), torch.zeros(4)
+    start.record()
+    for _ in range(5):
+        double[(1,)](x, o, 4, BLOCK=16)
+    end.record()
+    torch.cuda.synchronize()
+    for _ in range(max(1, int(1000 / (start.elapsed_time(end) / 5)))):
+        double[(1,)](x, o, 4, BLOCK=16)
+    assert len(taken) == 6
+
+
 def test_generators_have_the_state_of_a_device(taken: list[CapturedLaunch]) -> None:
     seed, offset = torch.cuda.default_generators[0].get_state().view(torch.int64).tolist()
     assert offset == 0

@@ -138,7 +138,8 @@ class Explorer:
     # ---- search ------------------------------------------------------------------------------------------------------
 
     def run(self, extra_after_race: int, deadline: float) -> Exploration:
-        """Visit every reachable state; after a race only `extra_after_race` more steps, to see what else there is.
+        """Visit every reachable state; after a race, also one inside an instance, only `extra_after_race` more steps, to see
+        what else there is.
 
         Past `deadline` (of the monotonic clock) the exploration ends over budget.
         """
@@ -150,11 +151,11 @@ class Explorer:
             state = stack.pop()
             if all(self.threads[t].done and self.threads[t].stuck is None for t in state.threads):
                 self.result.ended = True
-            for following in self._successors(state):
-                left -= 1
-                if self._is_new(following):
-                    stack.append(following)
-            if self.result.races:
+            found = list(self._successors(state))
+            left -= len(found)
+            # Reads of the newest write come first: what is seen after a stale one shows no race for certain.
+            stack.extend(reversed([following for following in found if self._is_new(following)]))
+            if self.result.races or self.machine.insider.raced:
                 left = min(left, extra_after_race)
             if left <= 0 or time.monotonic() > deadline:
                 self.result.over_budget = bool(stack)
@@ -262,18 +263,18 @@ class Explorer:
         return number
 
     def _is_new(self, state: State) -> bool:
-        """True unless a state was visited that is the same, or the same but for lower clocks.
+        """True unless a state was visited that is the same, or the same but for lower clocks or without a stale read.
 
         Instances that stand alike while nobody has released anything cannot be told apart.
         """
         threads = state.threads
         if all(self.threads[t].epoch == 0 for t in threads):
             threads = tuple(sorted(threads, key=self._keys.__getitem__))
-        bases = (tuple(self._keys[t][0] for t in threads), state.cells, state.stale)
-        held = self._visited.setdefault(bases, [])
-        if any(all(map(self._dominates, low, threads)) for low in held):
-            return False
-        held.append(threads)
+        bases = (tuple(self._keys[t][0] for t in threads), state.cells)
+        for stale in {False, state.stale}:
+            if any(all(map(self._dominates, low, threads)) for low in self._visited.get((*bases, stale), ())):
+                return False
+        self._visited.setdefault((*bases, state.stale), []).append(threads)
         return True
 
     def _dominates(self, low: int, high: int) -> bool:

@@ -36,6 +36,7 @@ class Insider:
     model_known: bool
     rule_used: bool = False
     replicas_used: bool = False
+    raced: bool = False
     findings: list[InsideFinding] = field(default_factory=list)
     _checked: set[tuple[object, ...]] = field(default_factory=set)
 
@@ -110,4 +111,5 @@ class Insider:
         return self.model_known and one_load and only_decides
 
     def _found(self, first: Entry, second: Entry, at: tuple[int, int], finding: Finding) -> None:
+        self.raced = self.raced or finding == "race"
         self.findings.append(InsideFinding(first, second, at, finding))

@@ -13,6 +13,7 @@ from racefree.graph.program import Program
 from racefree.proof.memory_model import NOTHING_ADDED, memory_model
 from racefree.proof.outcome import RungResult, Side, Witness
 from racefree.proof.schedule.relevance import relevance
+from racefree.proof.smt.additions import drawn_from
 from racefree.proof.smt.asking import Asker
 from racefree.proof.smt.contents import Contents
 from racefree.proof.smt.digits import digits
@@ -44,6 +45,7 @@ from racefree.proof.symbolic.questions import (
 )
 from racefree.proof.symbolic.records import Reading, Record, constant
 from racefree.proof.symbolic.replacing import Replacer, leaves
+from racefree.proof.symbolic.sync.counted import counted_tickets
 from racefree.proof.symbolic.sync.order import Order, order
 from racefree.proof.symbolic.sync.setting import MOST_DRAWN, Setting
 from racefree.proof.symbolic.terms import (
@@ -62,7 +64,7 @@ from racefree.proof.symbolic.terms import (
     number,
     variable,
 )
-from racefree.proof.symbolic.tickets import Ticket, distinctness, tickets
+from racefree.proof.symbolic.tickets import Count, Ticket, distinctness, drawn_in, happened, tickets
 from racefree.proof.symbolic.variables import grid_size, program_id
 from racefree.verdict import (
     ASSUMES_TERMINATION,
@@ -82,7 +84,10 @@ RUNG = "smt"
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One reading of a launch: with its parameters symbolic (T0), or bound (T1), with tensor contents where these help."""
+    """One reading of a launch: with its parameters symbolic (T0), or bound (T1), with tensor contents where these help.
+
+    `counted` are the tickets with what is known of where their counters begin; none where nothing is.
+    """
 
     scope: ProofScope
     reading: Reading
@@ -91,6 +96,7 @@ class Attempt:
     layout: Layout | None = None
     contents: Contents | None = None
     tickets: tuple[Ticket, ...] = ()
+    counted: tuple[Ticket, ...] = ()
     order: Order | None = None
     names: tuple[Replacer, Replacer] = field(default_factory=lambda: (copier(1), copier(2)))
 
@@ -162,15 +168,24 @@ def _attempts(
         layout,
         contents=Contents(facts, layout) if reads else None,
         tickets=drawn,
+        counted=counted_tickets(setting),
         order=_order(setting, facts),
     )
     yield attempt
-    if (
-        attempt.order is not None and not decided
-    ):  # what atomics order may take too many interleavings even at this grid
+    # What atomics order may take too many interleavings even at this grid, and what they draw is in no footprint.
+    if (attempt.order is not None or _places_are_drawn(attempt)) and not decided:
         here = replace(domain, pinned=dict(enumerate(facts.grid)))
         ordered = _order(replace(setting, domain=here), facts)
-        yield replace(attempt, scope=ProofScope.THIS_PARAMS_THIS_GRID, domain=here, order=ordered)
+        counted = counted_tickets(
+            replace(setting, domain=here), lambda series: drawn_from(series, program, facts, layout)
+        )
+        yield replace(attempt, scope=ProofScope.THIS_PARAMS_THIS_GRID, domain=here, order=ordered, counted=counted)
+
+
+def _places_are_drawn(attempt: Attempt) -> bool:
+    """Whether what atomics that only count find says where an access goes, or whether it happens."""
+    found = tickets(attempt.reading, attempt.may_meet, lambda *_: Count(None, None))
+    return drawn_in(found, (t for r in attempt.reading.records for t in (r.address, r.mask, r.path)))
 
 
 def _lowered(program: Program, bind: Binding, unwritten: frozenset[int], facts: LaunchFacts) -> Reading:
@@ -247,6 +262,19 @@ def _passed(refusal: Refusal, fragile: list[Witness]) -> RungResult:
 
 
 def _asked(attempt: Attempt, question: Question, asker: Asker) -> tuple[Answer, Model | None]:
+    """The question without what counters held before the launch, and if that does not suffice, with it."""
+    answer, model = _asked_of(attempt, question, asker)
+    terms = (t for r in (question.first, question.second) for t in (r.address, r.mask, r.path))
+    if answer == "unsat" or not attempt.counted or not drawn_in(attempt.counted, terms):
+        return answer, model
+    again, _ = _asked_of(replace(attempt, tickets=attempt.counted), question, asker)
+    if again != "unsat":
+        return answer, model
+    asker.used_contents = True
+    return "unsat", None
+
+
+def _asked_of(attempt: Attempt, question: Question, asker: Asker) -> tuple[Answer, Model | None]:
     """The question over digits where both sides can be rewritten, else as it stands."""
     over_digits = strided(attempt, question)
     if over_digits is not None and asker.never(over_digits, attempt.contents):
@@ -308,7 +336,8 @@ def _is_exact(question: Question) -> bool:
 def _qualifiers(attempt: Attempt, asker: Asker) -> tuple[str, ...]:
     widths = sorted({o.bits for r in attempt.reading.records for o in r.obligations})
     out = [assumes_no_overflow(bits) for bits in widths if _may_fail(attempt, bits, asker)]
-    counted = {t.bits for t in attempt.tickets if t.won is None}
+    terms = [t for r in attempt.reading.records for t in (r.address, r.mask, r.path, *r.written) if t is not None]
+    counted = {t.bits for t in (*attempt.tickets, *attempt.counted) if t.won is None and drawn_in((t,), terms)}
     counted |= attempt.order.widths if attempt.order is not None else frozenset()
     out += sorted({assumes_no_overflow(bits) for bits in counted} - set(out))
     if asker.used_contents or (attempt.order is not None and attempt.order.reads_contents):
@@ -382,12 +411,14 @@ def _counted_from(
     """
     out = []
     for leaf in sorted({leaf for leaf in leaves(*conditions) if isinstance(leaf, Unknown)}, key=hash):
-        ticket = counters.get(leaf.name.partition("@")[0])
+        name, _, copy = leaf.name.partition("@")
+        ticket = counters.get(name) if copy else None
         before = None if ticket is None else initial(ticket.record)
         step = None if ticket is None else constant(ticket.record, 0)
-        if before is not None and step and abs(before) + abs(step) * MOST_DRAWN < 1 << 31:
+        if ticket is not None and before is not None and step and abs(before) + abs(step) * MOST_DRAWN < 1 << 31:
             drawn, held = Sum(0, ((leaf, 1),)), number(before)
-            out.append(compare(Relation.LE, *((held, drawn) if step > 0 else (drawn, held))))
+            counted = compare(Relation.LE, *((held, drawn) if step > 0 else (drawn, held)))
+            out.append(either(negate(happened(ticket, int(copy), leaf)), counted))
     return out
 
 

@@ -80,7 +80,14 @@ def lower_for(w: Lowering, loop: For, around: Around) -> None:
         index = w.unknown(loop.induction, inner)
     w.env[loop.induction.index] = Cell(index, obligations)
     inits = [w.get(v) for v in loop.inits]
-    _carry(w, loop.carried, inits, loop.yields, inner, lambda lowering, inside: lowering.body(loop.body, inside))
+    _carry(
+        w,
+        loop.carried,
+        inits,
+        loop.yields,
+        inner,
+        lambda lowering, inside: lowering.body(loop.body, inside).behind(inside).path,
+    )
     rounds = _rounds(low, high, step) if exact else None
     for result, init, cell in zip(loop.results, inits, _after(w, loop, inits, round_, rounds), strict=True):
         w.env[result.index] = cell if cell is not None else Cell(w.unknown(result, around), init.obligations)
@@ -119,15 +126,18 @@ def _carry(
     inits: list[Cell],
     yields: tuple[Value, ...],
     inner: Around,
-    fold: Callable[[Lowering, Around], object],
+    fold: Callable[[Lowering, Around], Condition],
 ) -> None:
-    """Find closed forms, or bounds, by folding a round with placeholders; then fold it for good."""
+    """Find closed forms, or bounds, by folding a round with placeholders; then fold it for good.
+
+    `fold` tells when a round gets to where it computes the values of the next.
+    """
     round_ = inner.loops[-1].iteration
     names = [_placeholder(value, f"carried{inner.loops[-1].number}:{n}") for n, value in enumerate(carried)]
     probe = w.copy()
     for value, name, init in zip(carried, names, inits, strict=True):
         probe.env[value.index] = Cell(None if init.term is None or is_condition(init.term) else variable(name))
-    fold(probe, inner)
+    goes_on = fold(probe, inner)
     nexts = [probe.get(v) for v in yields]
     forms = closed(names, [i.term for i in inits], [n.term for n in nexts], round_)
     needs = needed_before(names, inits, nexts, forms, round_, [width(value.element) for value in carried])
@@ -140,7 +150,9 @@ def _carry(
             if bounds:
                 always += bounds
                 here = {n: c.term for n, c in zip(names, map(w.get, carried), strict=True) if isinstance(c.term, Sum)}
-                needed |= guarded(init.obligations | at(last.obligations, Replacer(here.get)), inner.path)
+                now = Replacer(here.get)
+                needed |= guarded(init.obligations, inner.path)
+                needed |= guarded(at(last.obligations, now), both(inner.path, now.condition(goes_on)))
             continue
         w.env[value.index] = Cell(form, needs[name] | _fits(w, value, form, inner.path))
     fold(w, replace(inner, path=conjunction((inner.path, *always)), obligations=needed))
@@ -227,12 +239,12 @@ def _waits(loop: While, going: Condition) -> bool:
 def _carry_while(w: Lowering, loop: While, around: Around, inner: Around, inits: list[Cell]) -> None:
     number_ = inner.loops[-1].number
 
-    def fold(lowering: Lowering, inside: Around) -> None:
+    def fold(lowering: Lowering, inside: Around) -> Condition:
         passed = lowering.body(loop.before, inside)
         after = lowering.under(passed.behind(inside), loop.condition, True, (number_, 1))
         after = replace(after, place=(*around.place, (number_, 1)))
         for value, source in zip(loop.after_args, loop.forwarded, strict=True):
             lowering.env[value.index] = lowering.get(source)
-        lowering.body(loop.after, after)
+        return lowering.body(loop.after, after).behind(after).path
 
     _carry(w, loop.before_args, inits, loop.after_yields, inner, fold)

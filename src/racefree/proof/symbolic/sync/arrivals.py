@@ -2,6 +2,9 @@
 
 Every access that may change the counter is the same releasing addition, so the additions form one release sequence: whoever
 acquires from the counter has acquired from each addition before. If a program is not among those, fewer have come.
+
+The program that draws the last number may also write the counter, as kernels do that leave it ready for the next launch: by
+then all have come, so nobody draws what it has left.
 """
 
 from __future__ import annotations
@@ -13,9 +16,8 @@ from racefree.access import Kind
 from racefree.proof.symbolic.questions import Question, copier, in_grid, own
 from racefree.proof.symbolic.records import Record, constant
 from racefree.proof.symbolic.replacing import leaves
-from racefree.proof.symbolic.sync.locations import acquires, changes_nothing, releases
+from racefree.proof.symbolic.sync.locations import acquires, changes_nothing, may_change, releases, same_bytes
 from racefree.proof.symbolic.sync.observing import Observation, observations
-from racefree.proof.symbolic.sync.origins import Origins
 from racefree.proof.symbolic.sync.publishing import published
 from racefree.proof.symbolic.sync.setting import Setting
 from racefree.proof.symbolic.terms import (
@@ -46,25 +48,57 @@ from racefree.proof.symbolic.variables import grid_size, program_id
 @dataclass(frozen=True, slots=True)
 class Counter:
     """`add` is the one access that changes it, by `step`. `first` is what it holds before the launch, or None; at most `most`
-    programs add to one location."""
+    programs add to one location. `reset`: the last of them may change it once more, so others than `add` may find anything."""
 
     add: Record
     step: int
     first: int | None
     most: Sum
+    reset: bool = False
 
 
-def counters(setting: Setting, origins: Origins) -> tuple[Counter, ...]:
-    out = []
-    for record in setting.reading.records:
-        if record.access.kind is not Kind.RMW or record.access.rmw != "add" or not releases(record) or record.loops:
-            continue
-        step = constant(record, 0)
-        if step is None or step <= 0 or record.mask != TRUE or origins.changing(record) != (record,):
-            continue
-        if not setting.wraps(record, step):
-            out.append(Counter(record, step, setting.initial(record), most_that_add(record, setting)))
-    return tuple(out)
+def counters(setting: Setting) -> tuple[Counter, ...]:
+    found = (_counter(record, setting) for record in setting.reading.records)
+    return tuple(counter for counter in found if counter is not None)
+
+
+def _counter(record: Record, setting: Setting) -> Counter | None:
+    if record.access.kind is not Kind.RMW or record.access.rmw != "add" or not releases(record) or record.loops:
+        return None
+    step = constant(record, 0)
+    if step is None or step <= 0 or record.mask != TRUE or not same_bytes(record, record):
+        return None
+    if setting.wraps(record, step):
+        return None
+    others = [other for other in may_change(record, setting) if other is not record]
+    counter = Counter(record, step, setting.initial(record), most_that_add(record, setting), reset=bool(others))
+    return counter if all(_by_the_last(other, counter, setting) for other in others) else None
+
+
+def _by_the_last(record: Record, counter: Counter, setting: Setting) -> bool:
+    """Whether only a program that has drawn the last number does this, and only to the counter it has drawn from."""
+    add, names = counter.add, copier(1)
+    if counter.first is None or add.access.result is None or not same_bytes(record, add):
+        return False
+    happens = [*in_grid(setting.domain, 1), names.condition(both(record.path, record.mask)), _in_range(counter, 1)]
+    another = compare(Relation.LT, _come(counter, 1), _last(counter))
+    elsewhere = names.condition(compare(Relation.NE, record.address, add.address))
+    return all(setting.never([*happens, each]) for each in (another, elsewhere))
+
+
+def _come(counter: Counter, copy: int) -> Sum:
+    """How far the counter had got when the program of a copy drew from it."""
+    assert counter.first is not None
+    return subtract(copier(copy).sum(_drawn(counter.add)), number(counter.first))
+
+
+def _last(counter: Counter) -> Sum:
+    return scale(subtract(counter.most, ONE), counter.step)
+
+
+def _in_range(counter: Counter, copy: int) -> Condition:
+    come = _come(counter, copy)
+    return both(compare(Relation.LE, number(0), come), compare(Relation.LE, come, _last(counter)))
 
 
 def most_that_add(add: Record, setting: Setting) -> Sum:
@@ -107,11 +141,13 @@ def unordered(question: Question, found: Sequence[Counter], setting: Setting) ->
         return []
     out = []
     for counter in found:
+        if counter.reset:  # else a ticket, whose numbers are known to differ
+            out.append(_drawn_apart(counter))
         for before, a, after, b in (
             (question.first, 1, question.second, 2),
             (question.second, 2, question.first, 1),
         ):
-            if published(before, counter.add, setting, (a, a)) == FALSE:
+            if before is not counter.add and published(before, counter.add, setting, (a, a)) == FALSE:
                 continue
             for seen in _looks(after, counter, setting):
                 out.append(_missed(seen, counter, a, b))
@@ -135,8 +171,25 @@ def counted(seen: Observation, found: Sequence[Counter], setting: Setting, b: in
 
 
 def _is_on(seen: Observation, counter: Counter, setting: Setting) -> bool:
+    if seen.atomic is counter.add or counter.reset:
+        return seen.atomic is counter.add
     low, high = sorted((seen.atomic.access.index, counter.add.access.index))
-    return seen.atomic is counter.add or (changes_nothing(seen.atomic) and (low, high) in setting.may_meet)
+    return changes_nothing(seen.atomic) and (low, high) in setting.may_meet
+
+
+def _drawn_apart(counter: Counter) -> Condition:
+    """Two programs that draw from one counter draw different numbers, none beyond the last."""
+    one, other = copier(1), copier(2)
+    drawn, place = _drawn(counter.add), counter.add.address
+    both_there = conjunction(
+        (
+            one.condition(counter.add.path),
+            other.condition(counter.add.path),
+            compare(Relation.EQ, one.sum(place), other.sum(place)),
+        )
+    )
+    apart = compare(Relation.NE, one.sum(drawn), other.sum(drawn))
+    return either(negate(both_there), conjunction((apart, _in_range(counter, 1), _in_range(counter, 2))))
 
 
 def _missed(seen: Observation, counter: Counter, a: int, b: int) -> Condition:

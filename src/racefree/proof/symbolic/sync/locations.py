@@ -35,31 +35,33 @@ def changes_nothing(record: Record) -> bool:
     return access.kind is Kind.RMW and access.rmw in ("add", "or", "xor") and written[0] == ZERO
 
 
-def writers(atomic: Record, setting: Setting) -> tuple[Record, ...] | None:
-    """The accesses that may change the location; all are read-modify-writes every program sees as one, else None.
-
-    Where they are, a release followed by any of them is still acquired from: they continue its release sequence.
-    """
+def may_change(atomic: Record, setting: Setting) -> tuple[Record, ...]:
+    """The accesses of any kind that may change a byte of the location."""
     out = []
     for record in setting.reading.records:
         low, high = sorted((record.access.index, atomic.access.index))
         if not record.access.kind.writes or (low, high) not in setting.may_meet:
             continue
-        whole = record.access.element_bytes == atomic.access.element_bytes and aligned(
-            record.address, atomic.address, atomic.access.element_bytes
-        )
-        harmless = communicates(record) and whole
-        if (
-            record is not atomic
-            and not (harmless and changes_nothing(record))
-            and setting.never(_meet(atomic, record, setting))
-        ):
+        if communicates(record) and same_bytes(record, atomic) and changes_nothing(record):
             continue
-        if not harmless:
-            return None
-        if not changes_nothing(record):
+        if record is atomic or not setting.never(_meet(atomic, record, setting)):
             out.append(record)
     return tuple(out)
+
+
+def writers(atomic: Record, setting: Setting) -> tuple[Record, ...] | None:
+    """The accesses that may change the location; all are read-modify-writes every program sees as one, else None.
+
+    Where they are, a release followed by any of them is still acquired from: they continue its release sequence.
+    """
+    found = may_change(atomic, setting)
+    return found if all(communicates(record) and same_bytes(record, atomic) for record in found) else None
+
+
+def same_bytes(record: Record, atomic: Record) -> bool:
+    """Whether two accesses that meet do so on all their bytes."""
+    size = atomic.access.element_bytes
+    return record.access.element_bytes == size and aligned(record.address, atomic.address, size)
 
 
 def _meet(atomic: Record, record: Record, setting: Setting) -> list[Condition]:

@@ -85,7 +85,7 @@ class Order:
         if self._found:
             return
         self._found = True
-        self.counters = arrivals.counters(self.setting, self.origins)
+        self.counters = arrivals.counters(self.setting)
         self.locks = exclusion.locks(self.setting, self.origins)
         self.batons = batons.batons(self.setting, self.origins)
         self.chains = chains.chains(self.setting, self.origins)

@@ -158,6 +158,7 @@ class _Rung:
                 self.places = [*self.places, *dict.fromkeys(fresh)]
                 self.blurred = self.blurred | dim
                 known = {}
+                machine.insider.forget()
                 continue
             merged = _merge(groups, again)
             if len(merged) == len(groups):
@@ -192,8 +193,7 @@ class _Rung:
         openings: list[tuple[list[Pid], Exploration]],
     ) -> None:
         every = footprints.all
-        explorations = (*groups, *openings)
-        for pids, explored in explorations:
+        for pids, explored in (*groups, *openings):
             for pairs, into in ((explored.races, self.races), (explored.doubts, self.doubts)):
                 for pair in pairs:
                     first, second = pair.entries
@@ -202,17 +202,11 @@ class _Rung:
                     programs = (pids[pair.programs[0]], pids[pair.programs[1]])
                     at = (pair.meeting.first, pair.meeting.second)
                     self._file(into, _Found(sides, pair.entries, at, programs, schedule))
-        instances = [
-            (pids[m], {_execution(entry) for entry in mine})
-            for pids, explored in explorations
-            for m, mine in enumerate(explored.entries)
-        ]
         for finding in insider.findings:
             into = self.races if finding.finding == "race" else self.doubts
-            both = {_execution(finding.first), _execution(finding.second)}
-            owner = next((pid for pid, mine in instances if both <= mine), groups[0][0][0])
             sides = (every[finding.first.footprint], every[finding.second.footprint])
-            self._file(into, _Found(sides, (finding.first, finding.second), finding.at, (owner, owner)))
+            programs = (finding.instance, finding.instance)
+            self._file(into, _Found(sides, (finding.first, finding.second), finding.at, programs))
         if not self.groups_final:
             return  # two groups may still share a cell, and then order or exclude each other
         for found, certain in _across(footprints, groups):
@@ -272,11 +266,6 @@ class _Rung:
                 best[key] = witness
         for key in sorted(best):
             yield best[key]
-
-
-def _execution(entry: Entry) -> tuple[int, tuple[int, ...]]:
-    """What an execution touches and in which rounds, whatever is known of its order."""
-    return entry.footprint, entry.iterations
 
 
 def _merge(groups: list[list[Pid]], explored: list[Exploration]) -> list[list[Pid]]:

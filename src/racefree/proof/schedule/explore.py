@@ -167,6 +167,7 @@ class Explorer:
         cells: list[tuple[Write, ...]] = []
         state = State((), (), None, None, False)
         for member, pid in enumerate(self.pids):
+            self.machine.insider.instance = pid
             segment = self.machine.start(pid, member, len(self.pids))
             numbers.append(self._intern(segment.thread))
             self._note(segment)
@@ -239,6 +240,7 @@ class Explorer:
         found = self._steps.get(key)
         if found is None:
             seen = Observed(cell, position, write.value, write.strict, write.lenient, write.seen, newest)
+            self.machine.insider.instance = self.pids[member]
             segment, left = self.machine.resume(self.threads[number], seen, member)
             self._note(segment)
             found = _Step(self._intern(segment.thread), segment.logged, left, segment.stores)

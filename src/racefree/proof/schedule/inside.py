@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from racefree.access import Kind
+from racefree.proof.outcome import Pid
 from racefree.proof.replicas import loads_replicas
 from racefree.proof.schedule.footprints import Footprint, Footprints, inside
 from racefree.proof.schedule.thread import Entry
@@ -18,6 +19,7 @@ Finding = Literal["race", "doubt"]
 class InsideFinding:
     """Two executions of one instance that share a byte: positions in their footprints."""
 
+    instance: Pid
     first: Entry
     second: Entry
     at: tuple[int, int]
@@ -28,7 +30,7 @@ class InsideFinding:
 class Insider:
     """Collects what accesses of one instance do to each other. `threads` per instance; `one_thread_per_lane` is the rule
     that the same lane of two equal tiles of at least that many elements belongs to one thread. `model_known`: no barriers but
-    those that have been seen come between."""
+    those that have been seen come between. `instance` is the one that runs."""
 
     footprints: Footprints
     threads: int
@@ -37,8 +39,15 @@ class Insider:
     rule_used: bool = False
     replicas_used: bool = False
     raced: bool = False
+    instance: Pid = (0, 0, 0)
     findings: list[InsideFinding] = field(default_factory=list)
     _checked: set[tuple[object, ...]] = field(default_factory=set)
+
+    def forget(self) -> None:
+        """What was found came of not knowing all cells."""
+        self.raced = False
+        self.findings.clear()
+        self._checked.clear()
 
     def check(self, before: tuple[Entry, ...], entry: Entry, uses: Val, control: Reads) -> None:
         """`before` holds the executions since the last barrier, `uses` and `control` what `entry` depends on."""
@@ -112,4 +121,4 @@ class Insider:
 
     def _found(self, first: Entry, second: Entry, at: tuple[int, int], finding: Finding) -> None:
         self.raced = self.raced or finding == "race"
-        self.findings.append(InsideFinding(first, second, at, finding))
+        self.findings.append(InsideFinding(self.instance, first, second, at, finding))

@@ -11,7 +11,7 @@ from launch_values import SITE
 
 from racefree.access import Kind
 from racefree.graph.program import Access, Ptr, Value
-from racefree.proof.footprint import listing, rung
+from racefree.proof.footprint import listing, pairs, rung
 from racefree.proof.footprint.epochs import Epoch
 from racefree.proof.footprint.evaluate import Footprint
 from racefree.proof.footprint.loops import Turn
@@ -190,10 +190,11 @@ def test_the_footprints_whose_spans_meet_in_some_row(seed: int) -> None:
     rows, count = int(drawn.integers(1, 4)), int(drawn.integers(1, 7))
     spans = []
     for _ in range(count):
-        low = drawn.integers(0, 12, rows)
+        low = drawn.integers(-8, 8, rows)
         here = drawn.random(rows) < 0.8
-        spans.append((np.where(here, low, 0), np.where(here, low + drawn.integers(1, 5, rows), -1)))
-    found = [(at, other) for at, others in rung._spans_that_meet(spans) for other in others]
+        high = low + drawn.integers(1, 5, rows)
+        spans.append((np.where(here, low, pairs.NEVER[0]), np.where(here, high, pairs.NEVER[1])))
+    found = [(at, other) for at, others in pairs.spans_that_meet(spans) for other in others]
     assert found == [
         (i, j)
         for i in range(count)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -19,9 +18,10 @@ from racefree.proof.footprint.depend import Dependences
 from racefree.proof.footprint.early import early_loads
 from racefree.proof.footprint.evaluate import Footprint
 from racefree.proof.footprint.order import Rules, perhaps, rules
+from racefree.proof.footprint.pairs import may_meet, pairs_that_may_meet
 from racefree.proof.footprint.possible import Flows, possible_dependences
 from racefree.proof.footprint.running import race_by_running
-from racefree.proof.footprint.shadow import Lattice, Merged, Points, Shadow, cover, merged, present
+from racefree.proof.footprint.shadow import Lattice, Merged, Shadow, cover, merged, present
 from racefree.proof.footprint.survey import Chunk, Facts, Launch, prepare, survey
 from racefree.proof.footprint.values import I64, Region, Unknown
 from racefree.proof.footprint.within import Question
@@ -36,7 +36,6 @@ from racefree.verdict import (
     REPLICAS_LOAD_FIRST,
 )
 
-PAIR_BUDGET = 50_000
 MOST_PARTS = 1 << 25
 
 Part = tuple[I64, Lattice | Merged]
@@ -124,10 +123,6 @@ def _require_places(state: _State) -> None:
     for index, why in state.used.unplaced.items():
         if index in state.launch.loose:
             raise Refused(why.kind, why.reason, why.source)
-
-
-def may_meet(a: Access, b: Access) -> bool:
-    return a.kind.writes or b.kind.writes
 
 
 # ---- collecting ------------------------------------------------------------------------------------------------------
@@ -344,67 +339,11 @@ def same_cells(a: Reach, b: Reach) -> bool:
 def _within(state: _State, chunk: Chunk) -> None:
     rows = len(chunk.programs)
     shadows = {position: found for position, found in enumerate(chunk.may) if found is not None}
-    for i, j in _pairs_that_may_meet(chunk, shadows, rows, state.alternatives):
+    for i, j in pairs_that_may_meet(chunk, shadows, rows, state.alternatives):
         f, g = chunk.footprints[i], chunk.footprints[j]
         if (f.access.index, g.access.index) in state.seen:
             continue
         _within_pair(state, chunk, i, j)
-
-
-def _pairs_that_may_meet(
-    chunk: Chunk, shadows: dict[int, Shadow], rows: int, apart: frozenset[tuple[int, int]]
-) -> list[tuple[int, int]]:
-    order = sorted(shadows)
-    out = []
-    for at, others in _spans_that_meet([_row_spans(shadows[i], rows) for i in order]):
-        for i, j in ((order[at], order[other]) for other in others):
-            f, g = chunk.footprints[i], chunk.footprints[j]
-            if not may_meet(f.access, g.access) or (f.access.index, g.access.index) in apart:
-                continue
-            if f.access.kind.atomic and g.access.kind.atomic and _aligned(shadows[i], shadows[j]):
-                continue
-            out.append((i, j))
-            if len(out) > PAIR_BUDGET:
-                raise Refused("overlap-budget", "too many executions inside one program may meet", f.access.site)
-    return out
-
-
-def _spans_that_meet(spans: list[tuple[I64, I64]]) -> Iterator[tuple[int, list[int]]]:
-    """For each of some footprints (lowest and past-highest byte per row), itself and the later ones it meets in some row.
-
-    A loop that is stepped leaves thousands, most of which lie apart in all rows: these are told apart all at once.
-    """
-    lowest = np.array([low[high >= 0].min(initial=np.iinfo(np.int64).max) for low, high in spans])
-    highest = np.array([high.max(initial=-1) for _, high in spans])
-    for at, (low, high) in enumerate(spans):
-        near = at + 1 + np.flatnonzero((lowest[at] < highest[at + 1 :]) & (lowest[at + 1 :] < highest[at]))
-        yield at, [at, *(k for k in near.tolist() if ((low < spans[k][1]) & (spans[k][0] < high)).any())]
-
-
-def _row_spans(part: Shadow, rows: int) -> tuple[I64, I64]:
-    """Lowest and past-highest byte per row; an empty range where the row has none."""
-    low = np.zeros(rows, dtype=np.int64)
-    high = np.full(rows, -1, dtype=np.int64)
-    if isinstance(part, Lattice):
-        starts, ends = part.patterns().spans()
-        low[part.rows], high[part.rows] = starts, ends
-    else:
-        heads = np.flatnonzero(np.diff(part.rows, prepend=-1))
-        who = part.rows[heads]
-        low[who] = np.minimum.reduceat(part.address, heads)
-        high[who] = np.maximum.reduceat(part.address, heads) + part.elem_bytes
-    return low, high
-
-
-def _aligned(a: Shadow, b: Shadow) -> bool:
-    size = a.elem_bytes
-    if size != b.elem_bytes:
-        return False
-    for part in (a, b):
-        address = part.address if isinstance(part, Points) else part.base
-        if (address % size).any() or (isinstance(part, Lattice) and (part.coefs % size).any()):
-            return False
-    return True
 
 
 def _within_pair(state: _State, chunk: Chunk, i: int, j: int) -> None:

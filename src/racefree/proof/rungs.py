@@ -23,7 +23,7 @@ MANY_PROGRAMS = 12
 """From here on going through all interleavings takes long: a proof for any grid is tried before."""
 
 BRIEFLY = 0.1
-"""How much of the budget the interleavings of fewer programs get before a proof for any grid is tried."""
+"""How much of the budget a first look at interleavings gets: at those of few programs, and of suspected ones among many."""
 
 MOST_SUSPECTS = 8
 """Sets of instances that are run by themselves where there are many programs."""
@@ -125,7 +125,7 @@ def _synchronised(
         return _schedule(program, facts, options, found), False
     if not many:
         soon = _schedule(program, facts, replace(options, budget=BRIEFLY * options.budget), found)
-        if soon.refusal is None or soon.refusal.kind != "schedule-budget":
+        if soon.refusal is None or soon.refusal.kind == "vacuous":
             return soon, False
     told = _strengthened(program, facts, options, found)
     return _schedule(program, facts, options, told) if told.status is Status.UNSUPPORTED else told, True
@@ -178,11 +178,12 @@ def _among(
     """Races that the instances of a suspected one run into by themselves: no other has to have started for that."""
     from racefree.proof import schedule
 
+    strict, budget = options.lanes == "strict", schedule.Budget().times(BRIEFLY * options.budget)
     together = dict.fromkeys(tuple(dict.fromkeys((s.first.program, s.second.program))) for s in suspects)
     found = []
     for pids in list(together)[:MOST_SUSPECTS]:
         try:
-            result = schedule.races_among(program, facts, pids, strict_lanes=options.lanes == "strict")
+            result = schedule.races_among(program, facts, pids, strict_lanes=strict, budget=budget)
         except Refused:
             continue
         found += [] if result is None else [result]

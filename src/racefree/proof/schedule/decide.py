@@ -73,11 +73,16 @@ def decide(
 
 
 def races_among(
-    program: Program, facts: LaunchFacts, pids: Sequence[Pid], *, strict_lanes: bool = False
+    program: Program,
+    facts: LaunchFacts,
+    pids: Sequence[Pid],
+    *,
+    strict_lanes: bool = False,
+    budget: Budget | None = None,
 ) -> RungResult | None:
     """Races that some instances of the launch run into while the others have not started, or None if none shows."""
     model = memory_model(facts.triton_version, facts.target)
-    result = _Rung(program, facts, strict_lanes, model, Budget()).run(list(pids))
+    result = _Rung(program, facts, strict_lanes, model, budget or Budget()).run(list(pids))
     return result if result.status == "races" else None
 
 

@@ -46,3 +46,17 @@ def shifted(x, ELEMENTS: tl.constexpr):
     tl.store(x + lanes, lanes)
     tl.debug_barrier()
     tl.store(x + lanes + 1, lanes)
+
+
+@triton.jit
+def reduced(p, other, ELEMENTS: tl.constexpr, STORED: tl.constexpr):
+    lane = tl.arange(0, ELEMENTS)
+    largest = tl.max(tl.load(p + lane), 0)
+    unrelated = tl.max(tl.load(other + lane), 0)
+    tl.store(other + ELEMENTS, largest)
+    if STORED == "its maximum":
+        tl.store(p + ELEMENTS - 1 - lane, largest + lane)
+    elif STORED == "another maximum":
+        tl.store(p + lane, unrelated + lane)
+    else:
+        tl.store(p + lane, lane)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 import triton
-from replicated_kernels import copy, shifted, update, update_scalar, update_under_lock
+from replicated_kernels import copy, reduced, shifted, update, update_scalar, update_under_lock
 
 import racefree
 from racefree.analysis import Analyst
@@ -93,3 +93,18 @@ def test_no_proof_for_one_block_is_shared_with_several() -> None:
     tuned = triton.autotune([triton.Config({}, num_ctas=n) for n in (1, 2)], key=[])(shifted)
     launch = racefree.analyze(tuned, ints(1024), 512, grid=(1,), target="cuda:90")
     assert [c.status for c in launch.verdict.configs] == [Status.OK, Status.UNSUPPORTED]
+
+
+@SCOPES
+@pytest.mark.parametrize("stored", ["its maximum", "another maximum", "no maximum"])
+def test_a_small_tile_that_is_reduced_before_it_is_overwritten(scope: str, stored: str) -> None:
+    """What is stored depends on every element through the reduction, or on none."""
+
+    def asked(lanes: str) -> RaceVerdict:
+        return decided(reduced, ints(16), ints(17), 16, stored, scope=scope, lanes=lanes).verdict
+
+    assert asked("strict").status is Status.RACES
+    if stored == "its maximum":
+        assert assumed(asked("default"))
+    else:
+        assert asked("default").status is Status.RACES
